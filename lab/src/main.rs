@@ -1,0 +1,2 @@
+//! The laboratory that measures sshflow.
+fn main() {}

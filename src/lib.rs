@@ -1,0 +1,7 @@
+#![deny(unsafe_code)]
+//! Compression that never costs more than it gains, and channel windows that
+//! fit the path, for SSH implementations that already exist.
+
+pub mod error;
+
+pub use error::{Error, Result};
