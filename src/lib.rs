@@ -2,6 +2,7 @@
 //! Compression that never costs more than it gains, and channel windows that
 //! fit the path, for SSH implementations that already exist.
 
+pub mod compression;
 pub mod error;
 
 pub use error::{Error, Result};
