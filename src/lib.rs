@@ -4,5 +4,6 @@
 
 pub mod compression;
 pub mod error;
+pub mod window;
 
 pub use error::{Error, Result};
