@@ -1,15 +1,34 @@
 # sshflow: `make help` lists the commands; each sets up what it needs and says so.
 SHELL = /bin/bash
 PREFIX ?= /usr/local
-LIBDIR ?= $(PREFIX)/lib
 OPENSSH_VERSION ?= 10.0p1
 LIBSSH2_VERSION ?= 1.11.1
 CARGO ?= cargo
+# DESTDIR, LIBDIR, INCLUDEDIR, DATADIR, MANDIR, BUNDLED, CARGO_FLAGS and the rest
+# go through the environment, whether they were given there or to make.
+export DESTDIR PREFIX LIBDIR INCLUDEDIR DATADIR MANDIR BUNDLED CARGO CARGO_FLAGS
+export OPENSSH_VERSION LIBSSH2_VERSION
 
 .PHONY: all
-all: ## the library, release build
-	$(CARGO) build --release --locked
+all: ## the library, release build (BUNDLED=1: with zlib and zstd inside)
+	@scripts/install-library build
+
+.PHONY: install
+install: all ## library, header, sshflow.pc, sshflow.m4, manual (DESTDIR, PREFIX, LIBDIR)
+	@scripts/install-library install
+
+.PHONY: uninstall
+uninstall: ## remove what install put there
+	@scripts/install-library uninstall
+
+.PHONY: check-autoconf
+check-autoconf: ## configure autoconf/example in every way that sshflow.m4 supports
+	@scripts/check-autoconf
+
+.PHONY: clean
+clean: ## remove everything that was built
+	$(CARGO) clean
 
 .PHONY: help
 help: ## this list
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
