@@ -49,6 +49,7 @@ need_packages() {
 # system's is neither changed nor needed to have deb-src lines.
 _private_apt() {
 	local dir=$SSHFLOW_TARGET/src/apt mirror suite
+	# shellcheck disable=SC2016 # apt's own variables
 	mirror=$(apt-get indextargets --format '$(ORIGIN) $(COMPONENT) $(REPO_URI)' \
 		'Created-By: Packages' 2>/dev/null |
 		awk '$1 == "Debian" && $2 == "main" && $3 !~ /security/ { print $3; exit }')
@@ -86,7 +87,7 @@ _download_source() (
 	fi
 	[[ -n $version ]] ||
 		die "$file is no longer in Debian's archive: put it into $SSHFLOW_TARGET/src by hand"
-	cd "$SSHFLOW_TARGET/src"
+	cd "$SSHFLOW_TARGET/src" || exit
 	apt-get -qq source --download-only --tar-only "$name=$version" </dev/null >&2 ||
 		die "could not download $file"
 )
