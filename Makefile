@@ -33,8 +33,6 @@ clean: ## remove everything that was built
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST)
-
 .PHONY: openssh
 openssh: ## OpenSSH $(OPENSSH_VERSION) with the patches, below target/openssh
-	scripts/openssh-build $(OPENSSH_VERSION)
+	@scripts/openssh-build $(OPENSSH_VERSION)
