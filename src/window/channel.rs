@@ -2,10 +2,13 @@
 //! One channel's flow control: what was granted, received and consumed, and
 //! when an adjust is due.
 
+use super::autotune::Autotune;
 use super::config::{Policy, WindowConfig};
+use super::rounds::Totals;
 use super::stats::Reason;
 use super::{STOCK_WINDOW, STOCK_X11_WINDOW, WINDOW_LIMIT};
 use crate::{Error, Result};
+use std::cmp::Ordering;
 
 /// What a channel carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +59,13 @@ pub(super) struct Channel {
     pub granted: u64,
     /// Credit the host wants at the next adjust.
     pub required: u32,
+    /// What it would exceed its stock window by if there were no budget.
+    pub wants: u32,
+    pub autotune: Autotune,
     pub reason: Reason,
     pub adjusts: u32,
+    pub grows: u32,
+    pub shrinks: u32,
 }
 
 impl Channel {
@@ -91,8 +99,12 @@ impl Channel {
             consumed: 0,
             granted: u64::from(initial),
             required: 0,
+            wants: 0,
+            autotune: Autotune::default(),
             reason: Reason::Stock,
             adjusts: 0,
+            grows: 0,
+            shrinks: 0,
         };
         channel.limit(cap);
         Ok(channel)
@@ -100,10 +112,37 @@ impl Channel {
 
     /// Never head for more than the peer bears.
     pub fn limit(&mut self, cap: u32) {
-        if self.target > cap {
-            self.target = cap;
-            self.reason = Reason::Peer;
+        self.head_for(self.target.min(cap), Reason::Peer);
+    }
+
+    pub fn head_for(&mut self, target: u32, reason: Reason) {
+        let counter = match target.cmp(&self.target) {
+            Ordering::Equal => return,
+            Ordering::Greater => &mut self.grows,
+            Ordering::Less => &mut self.shrinks,
+        };
+        *counter = counter.saturating_add(1);
+        self.target = target;
+        self.reason = reason;
+    }
+
+    /// Back to what the host would use without this library.
+    pub fn reset(&mut self, cap: u32, reason: Reason) {
+        self.autotune.trials.abandon();
+        self.wants = 0;
+        self.head_for(self.stock.min(cap), reason);
+    }
+
+    pub fn totals(&self) -> Totals {
+        Totals {
+            received: self.received,
+            consumed: self.consumed,
         }
+    }
+
+    /// What the window in force exceeds the stock window by.
+    pub fn excess(&self) -> u64 {
+        self.in_force().saturating_sub(u64::from(self.stock))
     }
 
     /// What the peer may still send, and what it sent and the host still has.
@@ -117,7 +156,12 @@ impl Channel {
         self.held().max(u64::from(self.target))
     }
 
-    pub fn receive(&mut self, bytes: u32) {
+    /// Data arrives. After a pause of the peer the excess is given back.
+    pub fn receive(&mut self, now_us: u64, bytes: u32) {
+        let had_credit = self.credit > 0;
+        if self.autotune.arrives(now_us, self.totals(), had_credit) && self.target > self.stock {
+            self.reset(self.target, Reason::Idle);
+        }
         self.credit = self.credit.saturating_sub(bytes);
         self.backlog = self.backlog.saturating_add(u64::from(bytes));
         self.received = self.received.saturating_add(u64::from(bytes));
@@ -147,8 +191,9 @@ impl Channel {
         room.min(cap.saturating_sub(self.credit))
     }
 
-    /// The credit to give now, 0 for none.
-    pub fn due(&self, cap: u32) -> u32 {
+    /// The credit to give now, 0 for none. What the host requires may make the
+    /// window as large as `room`.
+    pub fn due(&self, cap: u32, room: u64) -> u32 {
         let missing = self.missing_credit(cap);
         let starved = self.credit == 0 && self.backlog == 0;
         let due = missing > 0
@@ -157,7 +202,8 @@ impl Channel {
                     true => self.stock_rule(),
                     false => missing >= self.adjust_threshold(),
                 });
-        let wanted = self.required.min(cap).saturating_sub(self.credit);
+        let room = u32::try_from(room.saturating_sub(self.held())).unwrap_or(WINDOW_LIMIT);
+        let wanted = self.required.min(cap).saturating_sub(self.credit).min(room);
         match due {
             true => missing.max(wanted),
             false => wanted,

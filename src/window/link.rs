@@ -1,10 +1,14 @@
 #![forbid(unsafe_code)]
 //! One connection: its clock, its round trip, its peer, its channels.
 
+use super::autotune::{Change, View};
+use super::budget::fair_share;
 use super::channel::{Channel, Kind};
-use super::config::WindowConfig;
+use super::config::{LatencyMode, Policy, WindowConfig};
 use super::peer::{self, UNKNOWN_PEER_CAP};
-use super::stats::WindowStats;
+use super::rtt::{MinRtt, Path};
+use super::sizes::Sizes;
+use super::stats::{Reason, WindowStats};
 use super::WINDOW_LIMIT;
 use crate::{Error, Result};
 
@@ -32,6 +36,10 @@ struct Slot {
     channel: Option<Channel>,
 }
 
+/// Latency mode ends when no interactive channel has received anything for
+/// this long, in microseconds: a reader's pause, not a forgotten terminal.
+const TYPING_US: u64 = 60_000_000;
+
 /// The flow control of one SSH connection.
 #[derive(Debug)]
 pub struct Link {
@@ -40,7 +48,8 @@ pub struct Link {
     next_serial: u64,
     peer_cap: u32,
     now_us: u64,
-    min_rtt_us: Option<u32>,
+    min_rtt: MinRtt,
+    typed_us: Option<u64>,
 }
 
 impl Link {
@@ -58,7 +67,8 @@ impl Link {
             next_serial: 0,
             peer_cap: UNKNOWN_PEER_CAP,
             now_us: 0,
-            min_rtt_us: None,
+            min_rtt: MinRtt::default(),
+            typed_us: None,
         })
     }
 
@@ -92,7 +102,7 @@ impl Link {
             return Err(Error::InvalidArgument);
         }
         self.advance(now_us);
-        self.min_rtt_us = Some(min_rtt_us);
+        self.min_rtt.sample(self.now_us, min_rtt_us);
         Ok(())
     }
 
@@ -136,6 +146,12 @@ impl Link {
     pub fn close(&mut self, id: ChannelId) -> Result<()> {
         self.channel(id)?;
         self.slots[id.slot as usize].channel = None;
+        if !self
+            .channels()
+            .any(|channel| channel.kind == Kind::Interactive)
+        {
+            self.typed_us = None;
+        }
         while self.slots.last().is_some_and(|slot| slot.channel.is_none()) {
             self.slots.pop();
         }
@@ -145,8 +161,13 @@ impl Link {
     /// `bytes` of data arrived from the peer. More than its credit is counted
     /// as backlog and leaves it 0 credit.
     pub fn received(&mut self, id: ChannelId, now_us: u64, bytes: u32) -> Result<()> {
-        self.channel_mut(id)?.receive(bytes);
         self.advance(now_us);
+        let now_us = self.now_us;
+        let channel = self.channel_mut(id)?;
+        channel.receive(now_us, bytes);
+        if channel.kind == Kind::Interactive {
+            self.typed_us = Some(now_us);
+        }
         Ok(())
     }
 
@@ -165,9 +186,14 @@ impl Link {
     /// send it now sends the same number later.
     pub fn adjust(&mut self, id: ChannelId, now_us: u64) -> Result<u32> {
         self.advance(now_us);
+        self.tune(id)?;
+        let room = match self.channel(id)?.required {
+            0 => 0,
+            _ => self.room(id)?,
+        };
         let cap = self.peer_cap;
         let channel = self.channel_mut(id)?;
-        let increment = channel.due(cap);
+        let increment = channel.due(cap, room);
         if increment > 0 {
             channel.grant(increment, WINDOW_LIMIT)?;
             channel.adjusts = channel.adjusts.saturating_add(1);
@@ -219,11 +245,96 @@ impl Link {
             stock: channel.stock,
             credit: channel.credit,
             peer_cap: self.peer_cap,
-            min_rtt_us: self.min_rtt_us.unwrap_or(0),
+            min_rtt_us: self.min_rtt.get().unwrap_or(0),
             adjusts: channel.adjusts,
+            grows: channel.grows,
+            shrinks: channel.shrinks,
+            probes: channel.autotune.trials.started,
             reason: channel.reason as u32,
-            ..WindowStats::default()
+            latency_mode: u32::from(self.latency_mode()),
+            rate: channel.autotune.rate(),
         })
+    }
+
+    /// Lets the policy look at a channel that is about to get credit, or that
+    /// has more than it should.
+    fn tune(&mut self, id: ChannelId) -> Result<()> {
+        if self.config.policy == Policy::Fixed {
+            return Ok(());
+        }
+        let (path, latency, cap) = (self.min_rtt.path(), self.latency_mode(), self.peer_cap);
+        let (now_us, window_max) = (self.now_us, self.config.window_max);
+        let channel = self.channel_mut(id)?;
+        if path == Path::Short {
+            channel.reset(cap, Reason::Stock);
+            return Ok(());
+        }
+        let shrinking = channel.held() > u64::from(channel.target);
+        if !shrinking && channel.due(cap, 0) == 0 {
+            return Ok(());
+        }
+        let largest = window_max.max(channel.stock).min(cap);
+        let view = View {
+            now_us,
+            path,
+            sizes: Sizes::new(path, latency, channel.stock, channel.max_packet, largest),
+            target: channel.target,
+            held: channel.held(),
+            backlog: channel.backlog,
+            totals: channel.totals(),
+        };
+        if let Some(change) = channel.autotune.evaluate(&view) {
+            channel.wants = change.target.saturating_sub(channel.stock);
+            channel.head_for(change.target, change.reason);
+        }
+        if let Some(change) = self.over_budget(id)? {
+            let channel = self.channel_mut(id)?;
+            channel.autotune.trials.abandon();
+            channel.head_for(change.target, change.reason);
+        }
+        Ok(())
+    }
+
+    /// A target that has to come down because others want their share, or hold
+    /// more than theirs.
+    fn over_budget(&self, id: ChannelId) -> Result<Option<Change>> {
+        let channel = self.channel(id)?;
+        let excess = channel.target.saturating_sub(channel.stock);
+        if excess == 0 {
+            return Ok(None);
+        }
+        let wants = self.channels().map(|channel| channel.wants);
+        let share = fair_share(wants, self.config.budget);
+        let left = self.room(id)? - u64::from(channel.stock);
+        let allowed = u64::from(share).min(left).min(u64::from(excess)) as u32;
+        let target = channel.stock + allowed;
+        Ok((allowed < excess).then_some(Change {
+            target,
+            reason: Reason::Budget,
+        }))
+    }
+
+    /// How large a channel's window may be beside the others.
+    fn room(&self, id: ChannelId) -> Result<u64> {
+        let channel = self.channel(id)?;
+        let all: u64 = self.channels().map(Channel::excess).sum();
+        let others = all - channel.excess();
+        let left = self.config.budget.saturating_sub(others);
+        Ok(u64::from(channel.stock).saturating_add(left))
+    }
+
+    /// Somebody types, on a path where a queue can be felt.
+    fn latency_mode(&self) -> bool {
+        let typing = self
+            .typed_us
+            .is_some_and(|typed_us| self.now_us - typed_us < TYPING_US);
+        let felt = matches!(self.min_rtt.path(), Path::Long(_));
+        let wanted = self.config.latency_mode == LatencyMode::Auto;
+        typing && felt && wanted && self.config.policy == Policy::Auto
+    }
+
+    fn channels(&self) -> impl Iterator<Item = &Channel> + Clone {
+        self.slots.iter().filter_map(|slot| slot.channel.as_ref())
     }
 
     fn advance(&mut self, now_us: u64) {

@@ -32,11 +32,17 @@
 //! 4. what all windows exceed their stock windows by, together, stays within
 //!    [`WindowConfig::budget`] (what the host granted by itself aside).
 
+mod autotune;
+mod budget;
 mod channel;
 mod config;
 mod link;
 mod peer;
+mod rounds;
+mod rtt;
+mod sizes;
 mod stats;
+mod trial;
 
 pub use channel::Kind;
 pub use config::{LatencyMode, Policy, WindowConfig};

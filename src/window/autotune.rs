@@ -1,0 +1,298 @@
+#![forbid(unsafe_code)]
+//! When a channel's window grows, shrinks or is put to the test.
+
+use super::rounds::{Meter, Rounds, Totals};
+use super::rtt::Path;
+use super::sizes::{clearly_above, Sizes};
+use super::stats::Reason;
+use super::trial::{Direction, Trials, Verdict};
+
+/// No round is shorter than this, in microseconds: the time slices of a busy
+/// machine make shorter ones noise.
+const LEAST_ROUND_US: u64 = 10_000;
+
+/// Where the round trip is not known, a round ends after this at the latest.
+const LONGEST_ROUND_US: u64 = 2_000_000;
+
+/// A peer that had credit and sent nothing for this long, in microseconds, has
+/// paused: what is over the stock size is given back, and what comes next is
+/// measured anew. TCP too starts over after a pause (RFC 5681, 4.1).
+const IDLE_US: u64 = 5_000_000;
+
+/// So many rounds in a row have to be content with less before a window
+/// shrinks; half as many while somebody types.
+const LOW_ROUNDS: u8 = 8;
+
+/// Beyond this many microseconds per window, waiting longer for a window is
+/// no sign of a long path any more but of a slow one, and no trial is made.
+const LONGEST_TURN_US: u64 = 1_000_000;
+
+/// What the policy sees of a channel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View {
+    pub now_us: u64,
+    pub path: Path,
+    pub sizes: Sizes,
+    pub target: u32,
+    /// Credit and backlog, in bytes.
+    pub held: u64,
+    pub backlog: u64,
+    pub totals: Totals,
+}
+
+impl View {
+    /// The program behind this channel keeps up.
+    fn keeps_up(&self) -> bool {
+        self.backlog <= u64::from(self.target / 2)
+    }
+}
+
+/// The size to head for from now on, and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Change {
+    pub target: u32,
+    pub reason: Reason,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Autotune {
+    round: Meter,
+    rounds: Rounds,
+    low_rounds: u8,
+    /// What the last whole turns of the window brought, in bytes per second.
+    steady: Steady,
+    /// The rate at which a larger window last proved itself.
+    proven_rate: u64,
+    last_received_us: Option<u64>,
+    /// A smaller window cost rate: the window is the limit, whatever the round
+    /// trip says.
+    limited: bool,
+    was_latency: bool,
+    pub trials: Trials,
+}
+
+impl Autotune {
+    /// Bytes per second in the last round.
+    pub fn rate(&self) -> u64 {
+        self.rounds.last()
+    }
+
+    /// Data arrives; `totals` without it. True if the channel had paused.
+    pub fn arrives(&mut self, now_us: u64, totals: Totals, had_credit: bool) -> bool {
+        let last = self.last_received_us.replace(now_us);
+        let paused = match last {
+            None => true,
+            Some(last) => had_credit && now_us.saturating_sub(last) >= IDLE_US,
+        };
+        if paused {
+            self.restart(now_us, totals);
+        }
+        paused && last.is_some()
+    }
+
+    fn restart(&mut self, now_us: u64, totals: Totals) {
+        self.trials.abandon();
+        self.limited = false;
+        self.proven_rate = 0;
+        self.round = Meter::start(now_us, totals);
+        self.rounds.clear();
+        self.low_rounds = 0;
+        self.steady.restart(now_us, totals);
+    }
+
+    /// Looks at the channel; at most once a round there is something to see.
+    pub fn evaluate(&mut self, view: &View) -> Option<Change> {
+        if !self.round_over(view) {
+            return None;
+        }
+        if self.rounds.is_empty() && view.path != Path::Unknown {
+            // As long as the round trip is right there is nothing to try.
+            self.trials.postpone(Direction::Up, view.now_us);
+        }
+        let rate = self.round.rate(view.now_us, view.totals);
+        self.round = Meter::start(view.now_us, view.totals);
+        self.rounds.push(rate);
+        self.steady.step(view);
+        if std::mem::replace(&mut self.was_latency, view.sizes.latency) != view.sizes.latency {
+            self.low_rounds = 0;
+        }
+        let change = self
+            .bounds(view)
+            .or_else(|| self.grow(view, rate))
+            .or_else(|| self.conclude(view))
+            .or_else(|| self.shrink(view))
+            .or_else(|| self.probe(view));
+        if change.is_some() {
+            self.steady.restart(view.now_us, view.totals);
+            self.low_rounds = 0;
+        }
+        change
+    }
+
+    fn round_over(&self, view: &View) -> bool {
+        let elapsed = self.round.elapsed_us(view.now_us);
+        match view.path {
+            Path::Short => false,
+            Path::Long(rtt_us) => elapsed >= u64::from(rtt_us).max(LEAST_ROUND_US),
+            Path::Unknown => {
+                let turn = self.round.delivered(view.totals) >= u64::from(view.target);
+                elapsed >= LEAST_ROUND_US && turn || elapsed >= LONGEST_ROUND_US
+            }
+        }
+    }
+
+    /// A floor that rose or a cap that fell.
+    fn bounds(&mut self, view: &View) -> Option<Change> {
+        let target = view.sizes.bound(u64::from(view.target));
+        if target == view.target {
+            return None;
+        }
+        self.trials.abandon();
+        let reason = if target > view.target {
+            Reason::Grow
+        } else {
+            Reason::Peer
+        };
+        Some(Change { target, reason })
+    }
+
+    fn grow(&mut self, view: &View, rate: u64) -> Option<Change> {
+        let target = view.sizes.grown(rate);
+        if !view.keeps_up() || !clearly_above(target, view.target) {
+            return None;
+        }
+        self.trials.abandon();
+        Some(Change {
+            target,
+            reason: Reason::Grow,
+        })
+    }
+
+    /// The verdict on a trial that runs.
+    fn conclude(&mut self, view: &View) -> Option<Change> {
+        let direction = self.trials.running()?;
+        let verdict = self
+            .trials
+            .step(view.now_us, view.target, view.held, view.totals)?;
+        match (direction, verdict) {
+            (Direction::Up, Verdict::Keep(rate)) => {
+                self.proven_rate = rate;
+                self.try_larger(view, rate)
+            }
+            (Direction::Down, Verdict::Keep(rate)) => {
+                self.proven_rate = self.proven_rate.min(rate);
+                None
+            }
+            (direction, Verdict::Undo(previous)) => {
+                self.limited = direction == Direction::Down;
+                let target = view.sizes.bound(u64::from(previous));
+                Some(Change {
+                    target,
+                    reason: Reason::Undo,
+                })
+            }
+        }
+    }
+
+    fn shrink(&mut self, view: &View) -> Option<Change> {
+        let (enough, reason) = self.enough(view)?;
+        if !clearly_above(view.target, enough) {
+            self.low_rounds = 0;
+            return None;
+        }
+        self.low_rounds = self.low_rounds.saturating_add(1);
+        let wanted = if view.sizes.latency {
+            LOW_ROUNDS / 2
+        } else {
+            LOW_ROUNDS
+        };
+        if self.low_rounds < wanted || !self.trials.may_start(Direction::Down, view.now_us) {
+            return None;
+        }
+        let base = self.rounds.mean();
+        self.trials
+            .start(Direction::Down, view.now_us, view.target, base, view.totals);
+        Some(Change {
+            target: enough,
+            reason,
+        })
+    }
+
+    /// The size that would do, and why it would.
+    fn enough(&self, view: &View) -> Option<(u32, Reason)> {
+        let half = view.sizes.bound(u64::from(view.target / 2));
+        match view.path {
+            Path::Short => None,
+            Path::Long(_) => {
+                let cut = view.sizes.latency && view.target <= view.sizes.stock;
+                let reason = if cut { Reason::Latency } else { Reason::Shrink };
+                Some((view.sizes.enough(self.rounds.highest()), reason))
+            }
+            Path::Unknown => {
+                let slow = self.rounds.highest() < self.proven_rate / 2 || !view.keeps_up();
+                Some((if slow { half } else { view.target }, Reason::Shrink))
+            }
+        }
+    }
+
+    /// Without a round trip, or with one that may be out of date, a larger
+    /// window is tried now and then.
+    fn probe(&mut self, view: &View) -> Option<Change> {
+        let base = self.steady.rate()?;
+        let time = self.limited
+            || !view.sizes.latency && self.trials.may_start(Direction::Up, view.now_us);
+        if !time || !view.keeps_up() || self.trials.running().is_some() {
+            return None;
+        }
+        self.try_larger(view, base)
+    }
+
+    fn try_larger(&mut self, view: &View, base: u64) -> Option<Change> {
+        let target = view.sizes.bound(2 * u64::from(view.target));
+        let turn_us = u64::from(view.target).saturating_mul(1_000_000) / base.max(1);
+        if !clearly_above(target, view.target) || turn_us > LONGEST_TURN_US {
+            return None;
+        }
+        self.trials
+            .start(Direction::Up, view.now_us, view.target, base, view.totals);
+        Some(Change {
+            target,
+            reason: Reason::Probe,
+        })
+    }
+}
+
+/// The rate over whole turns of an unchanged window.
+#[derive(Debug, Default)]
+struct Steady {
+    meter: Meter,
+    last: u64,
+    before: u64,
+}
+
+/// A base for a trial is measured over at least this long, in microseconds.
+const STEADY_US: u64 = 100_000;
+
+impl Steady {
+    fn restart(&mut self, now_us: u64, totals: Totals) {
+        *self = Steady {
+            meter: Meter::start(now_us, totals),
+            ..Steady::default()
+        };
+    }
+
+    fn step(&mut self, view: &View) {
+        let turns = self.meter.delivered(view.totals) >= 2 * u64::from(view.target);
+        if turns && self.meter.elapsed_us(view.now_us) >= STEADY_US {
+            self.before = self.last;
+            self.last = self.meter.rate(view.now_us, view.totals);
+            self.meter = Meter::start(view.now_us, view.totals);
+        }
+    }
+
+    /// The rate, once it does not rise by itself any more.
+    fn rate(&self) -> Option<u64> {
+        let level = self.before > 0 && self.last <= self.before.saturating_add(self.before / 10);
+        level.then_some(self.last)
+    }
+}

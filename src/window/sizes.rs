@@ -1,0 +1,100 @@
+#![forbid(unsafe_code)]
+//! How large a window a path needs. Every number here is a choice; the
+//! simulator (tests/window_sim.rs) and the laboratory (lab/) are where it is
+//! made.
+
+use super::rtt::Path;
+
+/// The window grows to this many times what the path delivers in one minimum
+/// round trip: one for what is under way, one for what TCP sends in the next
+/// round trip while it still doubles, and one for the way back of the credit
+/// and for the round trip in which a lost segment holds everything up.
+const GROW_FACTOR: u64 = 3;
+
+/// It shrinks to one more than that, so that growing and shrinking never
+/// chase each other.
+const SHRINK_FACTOR: u64 = 4;
+
+/// In latency mode the window is the queue's size: half a round trip's worth
+/// more than the path holds keeps it full while the credit comes back, and
+/// leaves a window that is the limit room to show it (what it delivers grows
+/// with it, so it grows again).
+const LATENCY_FACTOR: (u64, u64) = (3, 2);
+
+/// Added to every size that is shrunk to, in bytes: two adjusts and two
+/// packets of the usual 32 KiB.
+const SLACK: u64 = 64 * 1024;
+
+/// The floor in latency mode, in bytes: on a slow path the window in which a
+/// few packets and the adjusts for them fit.
+const LATENCY_FLOOR: u32 = 128 * 1024;
+
+/// A change of less than a twentieth is none.
+const WORTH_A_CHANGE: (u64, u64) = (21, 20);
+
+/// Sizes one channel's window may have.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub rtt_us: u32,
+    pub latency: bool,
+    /// The window without this library, in bytes.
+    pub stock: u32,
+    /// Bounds in bytes.
+    pub floor: u32,
+    pub cap: u32,
+}
+
+impl Sizes {
+    pub fn new(path: Path, latency: bool, stock: u32, max_packet: u32, cap: u32) -> Sizes {
+        let rtt_us = match path {
+            Path::Long(rtt_us) => rtt_us,
+            Path::Short | Path::Unknown => 0,
+        };
+        let least = LATENCY_FLOOR.max(max_packet.saturating_mul(4));
+        let floor = if latency { least.min(stock) } else { stock };
+        Sizes {
+            rtt_us,
+            latency,
+            stock,
+            floor: floor.min(cap),
+            cap,
+        }
+    }
+
+    /// What `rate` bytes per second are in one minimum round trip.
+    fn per_round_trip(&self, rate: u64) -> u64 {
+        rate.saturating_mul(u64::from(self.rtt_us)) / 1_000_000
+    }
+
+    /// The window that lets a channel with this rate (bytes per second) speed
+    /// up.
+    pub fn grown(&self, rate: u64) -> u32 {
+        let path = self.per_round_trip(rate);
+        self.bound(match self.latency {
+            true => latency_size(path),
+            false => path.saturating_mul(GROW_FACTOR),
+        })
+    }
+
+    /// The window that is enough for this rate (bytes per second).
+    pub fn enough(&self, rate: u64) -> u32 {
+        let path = self.per_round_trip(rate);
+        self.bound(match self.latency {
+            true => latency_size(path),
+            false => path.saturating_mul(SHRINK_FACTOR).saturating_add(SLACK),
+        })
+    }
+
+    pub fn bound(&self, size: u64) -> u32 {
+        size.clamp(u64::from(self.floor), u64::from(self.cap)) as u32
+    }
+}
+
+fn latency_size(path: u64) -> u64 {
+    path.saturating_mul(LATENCY_FACTOR.0) / LATENCY_FACTOR.1 + SLACK
+}
+
+/// Whether `size` is enough above `than` to act on.
+pub(super) fn clearly_above(size: u32, than: u32) -> bool {
+    u64::from(size) * WORTH_A_CHANGE.1 > u64::from(than) * WORTH_A_CHANGE.0
+}
