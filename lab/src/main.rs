@@ -1,2 +1,13 @@
-//! The laboratory that measures sshflow.
-fn main() {}
+//! The laboratory that measures sshflow: real kernels, real TCP, real SSH, over a path and on a
+//! CPU that a desk does not have. `lab/README.md` is the manual.
+#![forbid(unsafe_op_in_unsafe_fn)]
+
+mod cli;
+mod error;
+mod link;
+mod sys;
+mod units;
+
+fn main() -> std::process::ExitCode {
+    cli::main()
+}

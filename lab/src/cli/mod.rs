@@ -1,0 +1,39 @@
+//! The command line.
+#![forbid(unsafe_code)]
+
+mod link;
+
+use crate::error::Result;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Measures SSH over a path and on a CPU that a desk does not have.
+#[derive(Parser)]
+#[command(name = "sshflow-lab", version, disable_help_subcommand = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// The delay link: two network namespaces and a path between them
+    #[command(subcommand)]
+    Link(link::Command),
+}
+
+pub fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("sshflow-lab: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
+    match cli.command {
+        Command::Link(c) => link::run(c),
+    }
+}

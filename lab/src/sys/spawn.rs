@@ -1,0 +1,131 @@
+//! Starting processes where they belong: in a network namespace and in control groups.
+// unsafe: pre_exec.
+
+use super::netns::Netns;
+use crate::error::{Context, Error, Result};
+use nix::sched::{setns, CloneFlags};
+use nix::sys::signal::Signal;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+
+/// A command with its place.
+pub struct Spawn {
+    command: Command,
+    program: String,
+    netns: Option<Arc<File>>,
+    groups: Vec<File>,
+    own_session: bool,
+    die_with_parent: bool,
+}
+
+impl Spawn {
+    /// The program and its arguments. Standard input is empty unless set.
+    pub fn new<S: AsRef<OsStr>>(words: &[S]) -> Self {
+        let mut command = Command::new(words[0].as_ref());
+        command.args(words[1..].iter()).stdin(Stdio::null());
+        Self {
+            command,
+            program: words[0].as_ref().to_string_lossy().into_owned(),
+            netns: None,
+            groups: Vec::new(),
+            own_session: false,
+            die_with_parent: false,
+        }
+    }
+
+    pub fn netns(mut self, netns: &Netns) -> Self {
+        self.netns = Some(netns.file().clone());
+        self
+    }
+
+    /// Joins the control group whose `cgroup.procs` is given, before the program starts.
+    pub fn group(mut self, procs: File) -> Self {
+        self.groups.push(procs);
+        self
+    }
+
+    pub fn own_session(mut self) -> Self {
+        self.own_session = true;
+        self
+    }
+
+    /// Ends when the thread that started it ends.
+    pub fn die_with_parent(mut self) -> Self {
+        self.die_with_parent = true;
+        self
+    }
+
+    pub fn stdin(mut self, s: impl Into<Stdio>) -> Self {
+        self.command.stdin(s);
+        self
+    }
+
+    pub fn stdout(mut self, s: impl Into<Stdio>) -> Self {
+        self.command.stdout(s);
+        self
+    }
+
+    pub fn stderr(mut self, s: impl Into<Stdio>) -> Self {
+        self.command.stderr(s);
+        self
+    }
+
+    pub fn env(mut self, key: &str, value: &str) -> Self {
+        self.command.env(key, value);
+        self
+    }
+
+    fn prepare(&mut self) {
+        let netns = self.netns.clone();
+        let groups = std::mem::take(&mut self.groups);
+        let own_session = self.own_session;
+        let die_with_parent = self.die_with_parent;
+        let place = move || -> std::io::Result<()> {
+            for mut procs in &groups {
+                procs.write_all(b"0")?;
+            }
+            if let Some(netns) = &netns {
+                setns(&**netns, CloneFlags::CLONE_NEWNET)?;
+            }
+            if die_with_parent {
+                nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
+            }
+            if own_session {
+                nix::unistd::setsid()?;
+            }
+            Ok(())
+        };
+        // SAFETY: between fork and exec `place` makes only the system calls write, setns,
+        // prctl and setsid, on descriptors opened before; it allocates nothing and takes no lock.
+        unsafe { self.command.pre_exec(place) };
+    }
+
+    pub fn start(mut self) -> Result<Child> {
+        self.prepare();
+        self.command
+            .spawn()
+            .context(|| format!("starting {}", self.program))
+    }
+
+    pub fn output(mut self) -> Result<Output> {
+        self.prepare();
+        self.command
+            .output()
+            .context(|| format!("starting {}", self.program))
+    }
+
+    /// Runs it and takes its standard output; a failure is an error with what it said.
+    pub fn read(self) -> Result<String> {
+        let program = self.program.clone();
+        let output = self.output()?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let why = String::from_utf8_lossy(&output.stderr);
+        Err(Error::new(format!("{program}: {} ({})", why.trim(), output.status)))
+    }
+}
