@@ -53,7 +53,12 @@ fn main() {
 /// with what was done.
 fn announce(engine: &Engine, bundled: bool) -> Result<(), String> {
     let built = env::var_os(engine.built_variable).is_some();
-    let Engine { name, packages, override_variable, .. } = engine;
+    let Engine {
+        name,
+        packages,
+        override_variable,
+        ..
+    } = engine;
     if built && !bundled {
         return Err(format!(
             "the system's {name} was not found. Install its development files \

@@ -7,7 +7,7 @@ pub const LEVEL_NONE: i32 = i32::MIN;
 /// The lowest level of any wire.
 pub const LEVEL_MIN: i8 = -7;
 /// The levels from [`LEVEL_MIN`] to 19.
-pub const LEVEL_COUNT: usize = 27;
+pub const LEVEL_COUNT: usize = (19 - LEVEL_MIN + 1) as usize;
 
 /// Totals of one compressor since it was made; a re-key does not reset them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,8 @@ pub struct CompressStats {
     /// How many entries of `level_packets` there are.
     pub level_count: u32,
     /// Packets by level; the first entry is level -7, the eighth level 0.
-    pub level_packets: [u64; LEVEL_COUNT],
+    // The number stands here as such for the C header.
+    pub level_packets: [u64; 27],
 }
 
 impl CompressStats {

@@ -77,7 +77,7 @@ impl Wire {
 
     fn controller(&self, config: &Config) -> Controller {
         let (wire, highest_level) = match self {
-            Wire::Zstd(encoder) => (&effort::ZSTD, encoder.level_in_memory(i8::MAX.min(19))),
+            Wire::Zstd(encoder) => (&effort::ZSTD, encoder.level_in_memory(19)),
             Wire::None | Wire::Zlib(_) => (&effort::ZLIB, 9),
         };
         let limits = Limits {

@@ -62,19 +62,11 @@ unsafe extern "C" fn zfree(account: *mut c_void, block: *mut c_void) {
     unsafe { engine_free(account, block) }
 }
 
-// libz-sys has plain function pointers here, zlib-rs optional ones.
-#[cfg(feature = "zlib-rs")]
-macro_rules! allocator {
-    ($function:ident) => {
-        Some($function)
-    };
-}
+// libz-sys has plain function pointers for the allocator, zlib-rs optional ones.
 #[cfg(not(feature = "zlib-rs"))]
-macro_rules! allocator {
-    ($function:ident) => {
-        $function
-    };
-}
+const ALLOCATOR: (sys::alloc_func, sys::free_func) = (zalloc, zfree);
+#[cfg(feature = "zlib-rs")]
+const ALLOCATOR: (Option<sys::alloc_func>, Option<sys::free_func>) = (Some(zalloc), Some(zfree));
 
 fn new_stream(account: &Account) -> Result<Box<sys::z_stream>> {
     try_box(sys::z_stream {
@@ -86,8 +78,8 @@ fn new_stream(account: &Account) -> Result<Box<sys::z_stream>> {
         total_out: 0,
         msg: std::ptr::null_mut(),
         state: std::ptr::null_mut(),
-        zalloc: allocator!(zalloc),
-        zfree: allocator!(zfree),
+        zalloc: ALLOCATOR.0,
+        zfree: ALLOCATOR.1,
         opaque: account.as_opaque(),
         data_type: 0,
         adler: 0,
@@ -288,6 +280,18 @@ impl Drop for Inflater {
         unsafe { sys::inflateEnd(&mut *self.stream) };
     }
 }
+
+/// What the engine is called.
+#[cfg(feature = "zlib-rs")]
+pub(crate) const NAME: &str = "zlib-rs, as zlib";
+#[cfg(not(feature = "zlib-rs"))]
+pub(crate) const NAME: &str = "zlib";
+
+/// Where it comes from.
+#[cfg(feature = "zlib-rs")]
+pub(crate) const ORIGIN: &str = "built in";
+#[cfg(not(feature = "zlib-rs"))]
+pub(crate) const ORIGIN: &str = env!("SSHFLOW_ZLIB_ORIGIN");
 
 /// The version of the engine in use.
 pub(crate) fn version() -> &'static str {
