@@ -30,7 +30,13 @@ macro_rules! from {
         }
     )*};
 }
-from!(std::io::Error, nix::Error, serde_json::Error, toml::de::Error, std::fmt::Error);
+from!(
+    std::io::Error,
+    nix::Error,
+    serde_json::Error,
+    toml::de::Error,
+    std::fmt::Error
+);
 
 /// Puts what was being done in front of what failed.
 pub trait Context<T> {

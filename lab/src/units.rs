@@ -18,7 +18,9 @@ fn split(text: &str) -> Result<(f64, &str)> {
 }
 
 fn unknown<T>(text: &str, known: &str) -> Result<T> {
-    Err(Error::new(format!("\"{text}\" has no known unit ({known})")))
+    Err(Error::new(format!(
+        "\"{text}\" has no known unit ({known})"
+    )))
 }
 
 /// Bits per second; `0`, `none` and `unlimited` are no limit, which is 0.
@@ -28,7 +30,11 @@ pub fn rate(text: &str) -> Result<u64> {
     }
     let (n, unit) = split(text)?;
     let unit = unit.to_ascii_lowercase();
-    let factor = match unit.trim_end_matches("bit/s").trim_end_matches("bit").trim() {
+    let factor = match unit
+        .trim_end_matches("bit/s")
+        .trim_end_matches("bit")
+        .trim()
+    {
         "" => 1.0,
         "k" => 1e3,
         "m" => 1e6,
@@ -75,7 +81,9 @@ pub fn probability(text: &str) -> Result<f64> {
         _ => return unknown(text, "a fraction or %"),
     };
     if p >= 1.0 {
-        return Err(Error::new(format!("a loss of \"{text}\" lets nothing through")));
+        return Err(Error::new(format!(
+            "a loss of \"{text}\" lets nothing through"
+        )));
     }
     Ok(p)
 }

@@ -78,7 +78,11 @@ pub fn run(command: Command) -> Result<ExitCode> {
             println!("{}", control::ask(&socket, &words.join(" "))?);
             Ok(ExitCode::SUCCESS)
         }
-        Command::Exec { socket, end, command } => exec(&socket, &end, &command),
+        Command::Exec {
+            socket,
+            end,
+            command,
+        } => exec(&socket, &end, &command),
     }
 }
 

@@ -21,7 +21,10 @@ const MAX_LINE: u64 = 4096;
 /// Binds the socket. A socket that nobody answers on any more is replaced.
 pub fn bind(path: &Path) -> Result<UnixListener> {
     if UnixStream::connect(path).is_ok() {
-        return Err(Error::new(format!("a link already answers on {}", path.display())));
+        return Err(Error::new(format!(
+            "a link already answers on {}",
+            path.display()
+        )));
     }
     let _ = std::fs::remove_file(path);
     let listener =
@@ -90,8 +93,8 @@ fn set(link: &Link, directions: &[Direction], words: &[&str]) -> Result<Value> {
 
 /// Sends one line and takes the answer.
 pub fn ask(path: &Path, line: &str) -> Result<Value> {
-    let mut stream = UnixStream::connect(path)
-        .context(|| format!("no link answers on {}", path.display()))?;
+    let mut stream =
+        UnixStream::connect(path).context(|| format!("no link answers on {}", path.display()))?;
     writeln!(stream, "{line}")?;
     let mut reply = String::new();
     BufReader::new(&stream).read_line(&mut reply)?;

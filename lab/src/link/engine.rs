@@ -65,7 +65,10 @@ impl Link {
         let near = device(&client, CLIENT_ADDRESS, SERVER_ADDRESS, mtu)?;
         let far = device(&server, SERVER_ADDRESS, CLIENT_ADDRESS, mtu)?;
         let states = params.map(|params| {
-            Arc::new(Mutex::new(State { params, counters: Counters::default() }))
+            Arc::new(Mutex::new(State {
+                params,
+                counters: Counters::default(),
+            }))
         });
         let stop = Arc::new(AtomicBool::new(false));
         let ends = [(&near, &far), (&far, &near)];
@@ -81,9 +84,19 @@ impl Link {
                 buffer: vec![0; MAX_PACKET],
             };
             let name = ["link-up", "link-down"][i].to_string();
-            threads.push(std::thread::Builder::new().name(name).spawn(move || worker.run())?);
+            threads.push(
+                std::thread::Builder::new()
+                    .name(name)
+                    .spawn(move || worker.run())?,
+            );
         }
-        Ok(Self { client, server, states, stop, threads })
+        Ok(Self {
+            client,
+            server,
+            states,
+            stop,
+            threads,
+        })
     }
 
     fn state(&self, direction: Direction) -> MutexGuard<'_, State> {
@@ -145,7 +158,9 @@ fn device(netns: &Netns, own: &str, peer: &str, mtu: u32) -> Result<File> {
     let _ = netns.sysctl(&format!("net.ipv6.conf.{DEVICE}.disable_ipv6"), "1");
     netns.ip("link set lo up")?;
     netns.ip(&format!("address add {own}/32 peer {peer} dev {DEVICE}"))?;
-    netns.ip(&format!("link set {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} up"))?;
+    netns.ip(&format!(
+        "link set {DEVICE} mtu {mtu} txqueuelen {DEVICE_QUEUE} up"
+    ))?;
     Ok(file)
 }
 

@@ -38,7 +38,12 @@ struct Layout {
 impl Packet {
     /// Takes what a TUN device returned from one read.
     pub fn new(data: Vec<u8>, arrived: u64) -> Self {
-        let mut p = Self { data, segments: 1, wire_bytes: 0, arrived };
+        let mut p = Self {
+            data,
+            segments: 1,
+            wire_bytes: 0,
+            arrived,
+        };
         p.measure();
         p
     }
@@ -197,7 +202,9 @@ pub mod tests {
             d[1] = GSO_TCPV4;
             d[4..6].copy_from_slice(&gso.to_ne_bytes());
         }
-        d.extend([0x45, 0, 0, 0, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        d.extend([
+            0x45, 0, 0, 0, 0, 7, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+        ]);
         let mut tcp = [0u8; 32];
         tcp[4..8].copy_from_slice(&1000u32.to_be_bytes());
         tcp[12] = 8 << 4;
@@ -232,7 +239,10 @@ pub mod tests {
         assert_ne!(rest.data()[VNET_HDR + 33] & TCP_PSH, 0);
         for p in [&first, &rest] {
             assert_eq!(fold(sum(&p.data()[VNET_HDR..VNET_HDR + 20])), 0xffff);
-            assert_eq!(usize::from(be16(p.data(), VNET_HDR + 2)), p.data().len() - VNET_HDR);
+            assert_eq!(
+                usize::from(be16(p.data(), VNET_HDR + 2)),
+                p.data().len() - VNET_HDR
+            );
         }
         assert_eq!(first.data()[1], GSO_NONE);
         assert!(first.split_off(1).is_none());

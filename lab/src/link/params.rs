@@ -109,12 +109,27 @@ mod tests {
     #[test]
     fn settings_are_words() {
         let mut p = Params::default();
-        for w in ["rate=400M", "delay=50ms", "queue=4MiB", "loss=0.1%", "blackhole=on"] {
+        for w in [
+            "rate=400M",
+            "delay=50ms",
+            "queue=4MiB",
+            "loss=0.1%",
+            "blackhole=on",
+        ] {
             p.apply(w).unwrap();
         }
-        assert_eq!((p.rate, p.delay_ns, p.queue), (400_000_000, 50_000_000, 4 << 20));
+        assert_eq!(
+            (p.rate, p.delay_ns, p.queue),
+            (400_000_000, 50_000_000, 4 << 20)
+        );
         assert!(p.blackhole);
-        for bad in ["rate", "speed=3", "delay=long", "blackhole=perhaps", "corrupt=x"] {
+        for bad in [
+            "rate",
+            "speed=3",
+            "delay=long",
+            "blackhole=perhaps",
+            "corrupt=x",
+        ] {
             assert!(p.apply(bad).is_err(), "{bad}");
         }
     }

@@ -171,7 +171,10 @@ impl Shaper {
 
     /// When something is to be done next.
     pub fn next_event(&self) -> Option<u64> {
-        let wire = self.waiting.front().map(|_| self.free_at.saturating_sub(HORIZON_NS / 2));
+        let wire = self
+            .waiting
+            .front()
+            .map(|_| self.free_at.saturating_sub(HORIZON_NS / 2));
         let far = self.flying.front().map(|(due, _)| *due);
         match (wire, far) {
             (Some(a), Some(b)) => Some(a.min(b)),
@@ -217,7 +220,12 @@ mod tests {
 
     #[test]
     fn a_rate_is_held_and_a_delay_is_added() {
-        let mut p = Params { rate: 400_000_000, delay_ns: 50 * MS, queue: 0, ..Params::default() };
+        let mut p = Params {
+            rate: 400_000_000,
+            delay_ns: 50 * MS,
+            queue: 0,
+            ..Params::default()
+        };
         let (c, out) = run(&mut p, 1000, 100_000);
         assert_eq!((c.packets_dropped, c.bytes_in), (0, c.bytes_out));
         let first = out.first().unwrap().0;
@@ -229,7 +237,11 @@ mod tests {
 
     #[test]
     fn a_full_queue_drops_its_tail_by_segments() {
-        let mut p = Params { rate: 8_000_000, queue: 30_000, ..Params::default() };
+        let mut p = Params {
+            rate: 8_000_000,
+            queue: 30_000,
+            ..Params::default()
+        };
         let (c, _) = run(&mut p, 3, 1);
         assert_eq!(c.packets_in, 30);
         assert_eq!(c.packets_out, 20, "30,000 bytes hold 20 segments of 1,500");
@@ -239,17 +251,27 @@ mod tests {
 
     #[test]
     fn loss_is_by_segment_and_near_what_was_set() {
-        let mut p = Params { loss: 0.01, ..Params::default() };
+        let mut p = Params {
+            loss: 0.01,
+            ..Params::default()
+        };
         let (c, _) = run(&mut p, 20_000, 1000);
         assert_eq!(c.packets_lost + c.packets_out, 200_000);
-        assert!((1_800..2_200).contains(&c.packets_lost), "{}", c.packets_lost);
+        assert!(
+            (1_800..2_200).contains(&c.packets_lost),
+            "{}",
+            c.packets_lost
+        );
     }
 
     #[test]
     fn a_shorter_delay_does_not_reorder() {
         let mut s = Shaper::new(1);
         let mut c = Counters::default();
-        let mut params = Params { delay_ns: 100 * MS, ..Params::default() };
+        let mut params = Params {
+            delay_ns: 100 * MS,
+            ..Params::default()
+        };
         s.offer(offloaded(100, 1448), &mut params, &mut c);
         s.advance(0, &params, &mut c);
         params.delay_ns = 10 * MS;
@@ -264,10 +286,16 @@ mod tests {
 
     #[test]
     fn faults_are_counted() {
-        let mut p = Params { corrupt: 2, ..Params::default() };
+        let mut p = Params {
+            corrupt: 2,
+            ..Params::default()
+        };
         let (c, _) = run(&mut p, 5, 1000);
         assert_eq!((c.packets_corrupted, p.corrupt), (2, 0));
-        let mut p = Params { blackhole: true, ..Params::default() };
+        let mut p = Params {
+            blackhole: true,
+            ..Params::default()
+        };
         let (c, _) = run(&mut p, 5, 1000);
         assert_eq!((c.packets_out, c.packets_dropped), (0, 50));
     }

@@ -56,8 +56,14 @@ fn private_mounts() -> Result<()> {
 
 /// Mounts an empty memory file system for this process tree only.
 pub fn private_tmpfs(path: &str, options: &str) -> Result<()> {
-    mount(Some("tmpfs"), path, Some("tmpfs"), MsFlags::empty(), Some(options))
-        .context(|| format!("mounting a tmpfs on {path}"))
+    mount(
+        Some("tmpfs"),
+        path,
+        Some("tmpfs"),
+        MsFlags::empty(),
+        Some(options),
+    )
+    .context(|| format!("mounting a tmpfs on {path}"))
 }
 
 /// Shows `file` in place of `path` for this process tree only.

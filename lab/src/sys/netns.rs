@@ -25,7 +25,10 @@ impl Netns {
         .join()
         .map_err(|_| Error::new("a thread died"))?
         .context(|| "making a network namespace (this needs root)".into())?;
-        Ok(Self { file: Arc::new(file), name })
+        Ok(Self {
+            file: Arc::new(file),
+            name,
+        })
     }
 
     pub fn name(&self) -> &'static str {
@@ -58,7 +61,11 @@ impl Netns {
             return Ok(());
         }
         let why = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(format!("ip {line} ({}): {}", self.name, why.trim())))
+        Err(Error::new(format!(
+            "ip {line} ({}): {}",
+            self.name,
+            why.trim()
+        )))
     }
 
     /// Sets a variable of `/proc/sys/net` inside.

@@ -8,5 +8,6 @@ pub fn this_thread() {
     let _ = nix::sys::prctl::set_timerslack(1);
     let param = libc::sched_param { sched_priority: 1 };
     // SAFETY: 0 is the calling thread; the structure is initialised and outlives the call.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &param) };
+    let _ =
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, &param) };
 }

@@ -126,6 +126,10 @@ impl Spawn {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let why = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(format!("{program}: {} ({})", why.trim(), output.status)))
+        Err(Error::new(format!(
+            "{program}: {} ({})",
+            why.trim(),
+            output.status
+        )))
     }
 }
