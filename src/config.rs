@@ -67,7 +67,7 @@ pub const PARAMETERS: [Parameter; 9] = [
         key: "memory_limit",
         kind: Kind::Integer { min: 0, max: 1024 * MIB },
         unit: "bytes",
-        default: 24 * MIB,
+        default: 32 * MIB,
         doc: "the most memory that the engines of one compressor may hold; a level that needs more is lowered",
     },
     Parameter {
@@ -305,7 +305,7 @@ mod tests {
         let config = Config::new();
         assert_eq!(config.level(), None);
         assert_eq!(config.max_payload(), 262_144);
-        assert_eq!(config.memory_limit(), 24 << 20);
+        assert_eq!(config.memory_limit(), 32 << 20);
         assert_eq!(config.max_packet_time_us(), 10_000);
         assert!(config.isolation() && config.window_auto() && config.latency_auto());
         assert_eq!(config.window_max(), 4 << 20);
