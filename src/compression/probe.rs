@@ -12,6 +12,19 @@ pub struct Probe {
     pub ratio: f32,
 }
 
+impl Probe {
+    /// The class of data that the effort controller learns about: 0 does not
+    /// pack, 1 barely, 2 as text does, 3 nearly vanishes.
+    pub fn class(self) -> usize {
+        match self.ratio {
+            r if r >= 0.93 => 0,
+            r if r >= 0.7 => 1,
+            r if r >= 0.12 => 2,
+            _ => 3,
+        }
+    }
+}
+
 /// Bytes looked at in one payload.
 const SAMPLE: usize = 1024;
 /// They are taken in runs of this length, spread evenly over the payload.

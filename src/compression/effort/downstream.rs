@@ -1,0 +1,306 @@
+#![forbid(unsafe_code)]
+//! What happens to the bytes after the socket: how fast they drain, and
+//! whether the link or the peer's CPU sets that pace.
+//!
+//! A full queue looks the same in both cases. The link carries bytes; the peer
+//! works on payload. So the two part when the effort changes: on a link, half
+//! the bytes take half the time. A change of plan is therefore also a trial,
+//! and the beliefs rest until its bytes have reached the peer.
+
+/// Taken for the link's pace before anything is known, bytes per second.
+const FIRST_GUESS: f32 = 12e6;
+/// No pace beyond this matters.
+const FASTEST: f32 = 20e9;
+/// A forecast that misses by less is confirmed.
+const TOLERANCE: f32 = 0.04;
+/// Bytes that may lie between our socket and the peer's engine: what a change
+/// of effort needs to reach the peer. Send and receive buffer as Linux sizes
+/// them for a busy connection.
+const PIPE: f32 = 4e6;
+/// Less than this cannot have reached the peer.
+const REACHES_PEER: f32 = 256e3;
+/// A peer may be this much slower than the machine that the wire's figures
+/// come from, and than we are; beyond that it is the link.
+const SLOWEST_MACHINE: f32 = 20.0;
+const SLOWEST_PEER: f32 = 9.0;
+/// Where the belief about the peer begins: half our own cost.
+const FIRST_PEER: f32 = 0.5;
+/// A socket that has not been full for this many cycles, and this long, is not
+/// the bottleneck.
+const QUIET_CYCLES: f32 = 6.0;
+const QUIET_NS: f32 = 60e6;
+const LONGEST_QUIET_NS: f32 = 8e9;
+/// What the socket and the host's queue take at first.
+const FIRST_SLACK: f32 = 256.0 * 1024.0;
+/// What a trial may cost if it turns out that the peer is the bottleneck.
+const TRIAL_LOSS: f32 = 0.08;
+
+/// A stretch of time with the socket full at both ends.
+#[derive(Clone, Copy, Debug)]
+pub struct Full {
+    /// Nanoseconds per payload byte, idle time taken out.
+    pub time: f32,
+    /// Bytes on the wire per payload byte.
+    pub wire: f32,
+    /// Nanoseconds per payload byte that a peer like us would need.
+    pub like_us: f32,
+    /// Share of the time spent waiting for the socket.
+    pub blocked: f32,
+    /// Bytes on the wire, and nanoseconds, of the whole stretch.
+    pub sent: f32,
+    pub elapsed: f32,
+}
+
+/// What a change of plan tries out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Trial {
+    /// Bytes sent since.
+    sent: f32,
+    /// Fewer bytes on the wire than before.
+    packs_more: bool,
+    /// Time per payload byte before, and what a peer like us needed of it.
+    time_before: f32,
+    like_us_before: f32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Downstream {
+    /// Bytes per nanosecond that the link carries.
+    link: f32,
+    /// Whether that was measured with the socket full, or is a guess.
+    measured: bool,
+    /// The peer's slowness, as a multiple of our own.
+    peer: f32,
+    trial: Option<Trial>,
+    /// A trial has shown that the link, not the peer, sets the pace.
+    link_confirmed: bool,
+    time: f32,
+    like_us: f32,
+    slowness: f32,
+    /// How long a stretch with the socket full at both ends lasts.
+    cycle_ns: f32,
+    growth: f32,
+    quiet_ns: f32,
+    raised: bool,
+    /// Bytes that the socket takes after it became writable again.
+    slack: f32,
+    /// How long a belief in a slow peer holds before it is put to the test.
+    hold_ns: f32,
+    held_ns: f32,
+}
+
+impl Downstream {
+    pub fn new() -> Self {
+        Downstream {
+            link: FIRST_GUESS / 1e9,
+            measured: false,
+            peer: FIRST_PEER,
+            trial: None,
+            link_confirmed: false,
+            time: 0.0,
+            like_us: 1.0,
+            slowness: 1.0,
+            cycle_ns: 0.0,
+            growth: 2.0,
+            quiet_ns: QUIET_NS,
+            raised: false,
+            slack: FIRST_SLACK,
+            hold_ns: 1e9,
+            held_ns: 0.0,
+        }
+    }
+
+    /// Nanoseconds per byte on the wire.
+    pub fn link_ns(&self) -> f32 {
+        1.0 / self.link
+    }
+
+    /// The peer's time as a multiple of our own for the same work.
+    pub fn peer(&self) -> f32 {
+        self.peer
+    }
+
+    /// Whether the socket was ever full.
+    pub fn measured(&self) -> bool {
+        self.measured
+    }
+
+    /// How many times slower than the wire's figures we are ourselves.
+    pub fn set_slowness(&mut self, slowness: f32) {
+        self.slowness = slowness;
+    }
+
+    /// The peer might be what holds the queue, as far as one can tell.
+    fn peer_possible(&self, time: f32, like_us: f32) -> bool {
+        time < (SLOWEST_MACHINE / self.slowness).clamp(2.0, SLOWEST_PEER) * like_us
+    }
+
+    /// A trial is under way whose outcome is not clear yet.
+    pub fn settling(&self) -> bool {
+        self.trial.is_some() && self.measured && self.peer_possible(self.time, self.like_us)
+    }
+
+    /// How far to go at once from a plan whose peer time is `from` to one where
+    /// it is `to`, as long as the peer may be the bottleneck: 0 to 1.
+    pub fn stride(&self, from: f32, to: f32) -> f32 {
+        let risky = self.measured
+            && !self.link_confirmed
+            && to > 1.05 * from
+            && self.peer_possible(self.time, self.like_us);
+        if risky {
+            (TRIAL_LOSS / (to / from - 1.0)).min(1.0)
+        } else {
+            1.0
+        }
+    }
+
+    /// The plan changed: `before` and `after` bytes on the wire per byte.
+    pub fn plan_changed(&mut self, before: f32, after: f32) {
+        if (before - after).abs() > 0.03 * before && self.measured {
+            self.trial = Some(Trial {
+                sent: 0.0,
+                packs_more: after < before,
+                time_before: self.time,
+                like_us_before: self.like_us,
+            });
+        }
+    }
+
+    /// The socket became full for the first time since it was seen empty: the
+    /// link carries no more than this, bytes per nanosecond.
+    pub fn at_most(&mut self, pace: f32) {
+        self.link = self.link.min(pace);
+    }
+
+    /// Learns from a stretch with the socket full at both ends.
+    pub fn full(&mut self, seen: &Full) {
+        let Full {
+            time,
+            wire,
+            like_us,
+            ..
+        } = *seen;
+        let pace = wire / time;
+        if self.raised && pace < 0.7 * self.link {
+            // Believing in a faster link was wrong; wait longer next time.
+            self.quiet_ns = (self.quiet_ns * 2.0).min(LONGEST_QUIET_NS);
+        }
+        self.raised = false;
+        self.growth = 1.1;
+        if !self.measured {
+            self.measured = true;
+            self.link = pace;
+        }
+        let link_time = wire / self.link;
+        let peer_time = self.peer * like_us;
+        let expected = link_time.max(peer_time);
+        let gain = (seen.blocked * 8.0).min(1.0) * 0.5;
+        if time < expected * (1.0 - TOLERANCE) {
+            // Faster than believed: whatever forbade it was wrong.
+            if link_time > time {
+                let far = time < 0.8 * link_time;
+                self.link += (pace - self.link) * if far { 1.0 } else { 0.5 };
+            }
+            self.peer = self.peer.min(time / like_us);
+        } else if time > expected * (1.0 + TOLERANCE) && seen.blocked > 0.03 {
+            self.slower(seen, link_time, peer_time, gain);
+        } else if link_time >= peer_time {
+            self.link += (pace - self.link) * 0.5 * gain;
+        } else {
+            self.peer += (time / like_us - self.peer) * 0.5 * gain;
+        }
+        self.time = time;
+        self.like_us = like_us;
+        if peer_time < 0.9 * link_time {
+            self.forgive(seen.elapsed);
+        }
+        self.proceed(seen.sent);
+    }
+
+    /// Things take longer than believed: the link, or the peer?
+    fn slower(&mut self, seen: &Full, link_time: f32, peer_time: f32, gain: f32) {
+        let pace = seen.wire / seen.time;
+        let peer = match self.trial {
+            Some(trial) => {
+                // A peer that was not the slowest before is not slower now
+                // than its own work tells.
+                let most = 1.15 * trial.time_before * seen.like_us / trial.like_us_before;
+                trial.packs_more
+                    && !self.link_confirmed
+                    && trial.sent > REACHES_PEER
+                    && seen.time <= most
+                    && self.peer_possible(seen.time, seen.like_us)
+            }
+            None => peer_time >= link_time,
+        };
+        if peer {
+            self.peer = seen.time / seen.like_us;
+            self.held_ns = 0.0;
+            if self.trial.is_some() {
+                self.hold_ns = (self.hold_ns * 2.0).min(64e9);
+            }
+        } else if seen.time > 1.25 * link_time {
+            self.link = pace;
+            self.link_confirmed = false;
+        } else {
+            self.link += (pace - self.link) * gain;
+        }
+    }
+
+    /// `sent` more bytes went out since the plan changed.
+    fn proceed(&mut self, sent: f32) {
+        let Some(trial) = &mut self.trial else { return };
+        trial.sent += sent;
+        if trial.sent > PIPE {
+            if trial.packs_more && self.peer * self.like_us < self.time * (1.0 - TOLERANCE) {
+                self.link_confirmed = true;
+            }
+            self.trial = None;
+        }
+    }
+
+    /// A belief in a slow peer that no longer binds fades, to be tried again.
+    fn forgive(&mut self, elapsed: f32) {
+        self.held_ns += elapsed;
+        if self.held_ns > self.hold_ns && self.peer > FIRST_PEER {
+            self.peer *= 0.8;
+            self.held_ns = 0.9 * self.hold_ns;
+        }
+    }
+
+    /// What the socket took between becoming writable and being full again,
+    /// and how long a whole cycle lasts.
+    pub fn burst(&mut self, wire: f32, elapsed: f32, cycle_ns: f32) {
+        self.cycle_ns += (cycle_ns - self.cycle_ns) * 0.3;
+        let slack = (wire - self.link * elapsed).max(0.0);
+        self.slack = slack.max(self.slack * 0.9);
+    }
+
+    /// The socket has taken `wire` bytes in `elapsed` nanoseconds since it was
+    /// last full (or since this last said yes), and is not full. `matters`:
+    /// a faster link would change the plan. Returns whether the belief in the
+    /// link's pace had to be raised; the caller then starts counting anew.
+    pub fn not_full(&mut self, wire: f32, elapsed: f32, matters: bool) -> bool {
+        if self.link * 1e9 >= FASTEST {
+            return false;
+        }
+        let slack = if self.raised { 0.25 } else { 1.15 } * self.slack + 32e3;
+        // More went out than the link carries and the socket holds; or it has
+        // not been full for so long that we must be what is slow.
+        let too_much = wire - self.link * elapsed > slack;
+        let too_long = matters
+            && if self.measured {
+                elapsed > (QUIET_CYCLES * self.cycle_ns).max(self.quiet_ns)
+            } else {
+                wire > slack
+            };
+        if !(too_much || too_long) {
+            return false;
+        }
+        let least = (wire - slack) / elapsed;
+        self.link = (self.link * self.growth).max(least);
+        self.growth = (self.growth * 1.25).min(2.0);
+        self.raised = true;
+        true
+    }
+}

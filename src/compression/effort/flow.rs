@@ -1,0 +1,106 @@
+#![forbid(unsafe_code)]
+//! Where the time between packets went.
+//!
+//! The only evidence is the clock at each packet and, on some hosts, the
+//! length of the output queue. A gap is the host's own work, or waiting for
+//! room in the socket, or something that has nothing to do with the effort.
+
+/// A queue that held this much when the sender paused says: the socket was
+/// full. OpenSSH stops at 128 KiB.
+const FULL_QUEUE: usize = 48 * 1024;
+/// A gap counts as waiting when it exceeds the host's usual work by this
+/// factor and by this much.
+const LONG_GAP: f32 = 3.0;
+const LONG_GAP_NS: f32 = 150_000.0;
+/// Nobody computes for this long between two packets; it was idle.
+const IDLE_NS: f32 = 150e6;
+
+/// What a gap between two packets was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gap {
+    /// The host's own work: reading, cipher, writing.
+    Work,
+    /// The socket was full: the network or the peer is slower than we are.
+    Blocked,
+    /// No input, or the peer's channel window was closed.
+    Idle,
+}
+
+/// Totals over some stretch of time.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub elapsed: f32,
+    pub blocked: f32,
+    pub idle: f32,
+    pub raw: f32,
+    pub wire: f32,
+    /// Engine and host time as the model expects it, for the same packets.
+    pub expected_busy: f32,
+    /// Bytes on the wire as the model expects them.
+    pub expected_wire: f32,
+    /// What the peer would need for them if it were a machine like ours.
+    pub peer_like_us: f32,
+    pub packets: u32,
+}
+
+impl Tally {
+    pub fn busy(&self) -> f32 {
+        (self.elapsed - self.blocked - self.idle).max(0.0)
+    }
+}
+
+/// Follows the clock from packet to packet.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    left_ns: Option<u64>,
+    queue_left: Option<usize>,
+    queued: Option<usize>,
+    window_limited: bool,
+}
+
+impl Flow {
+    pub fn new() -> Self {
+        Flow {
+            left_ns: None,
+            queue_left: None,
+            queued: None,
+            window_limited: false,
+        }
+    }
+
+    pub fn feedback(&mut self, queued: Option<usize>, window_limited: bool) {
+        self.queued = queued;
+        self.window_limited |= window_limited;
+    }
+
+    /// A packet comes in at `now_ns`, where `usual` nanoseconds of host work
+    /// were to be expected since the last one left.
+    pub fn enter(&mut self, now_ns: u64, usual: f32) -> (Gap, f32) {
+        let Some(left) = self.left_ns else {
+            return (Gap::Idle, 0.0);
+        };
+        let gap = now_ns.saturating_sub(left) as f32;
+        let long = gap > LONG_GAP * usual + LONG_GAP_NS;
+        let limited = std::mem::take(&mut self.window_limited);
+        let kind = match self.queue_left {
+            _ if limited => Gap::Idle,
+            Some(queue) if long && queue >= FULL_QUEUE => Gap::Blocked,
+            Some(_) if gap > IDLE_NS => Gap::Idle,
+            Some(_) => Gap::Work,
+            None if long => Gap::Blocked,
+            None => Gap::Work,
+        };
+        (kind, gap)
+    }
+
+    /// The packet left the engine at `now_ns` with `wire_len` bytes.
+    pub fn leave(&mut self, now_ns: u64, wire_len: usize) {
+        self.left_ns = Some(now_ns);
+        self.queue_left = self.queued.map(|q| q.saturating_add(wire_len));
+    }
+
+    /// Bytes in the host's queue behind the packet that left last.
+    pub fn queue_left(&self) -> f32 {
+        self.queue_left.unwrap_or(0) as f32
+    }
+}

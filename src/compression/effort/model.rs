@@ -1,0 +1,163 @@
+#![forbid(unsafe_code)]
+//! What each effort costs and gains on each class of data.
+//!
+//! Estimates live in logarithms, as a correction of the wire's figures: one
+//! part common to all efforts of a class (this machine, this data) and one of
+//! the effort itself. So a packet at one level teaches something about all.
+
+use super::wire::{Wire, CLASSES, MAX_RUNGS};
+
+/// Fastest and slowest learning: the first sample counts in full, a later one
+/// at least this much.
+const COMMON_GAIN: f32 = 0.06;
+const OWN_GAIN: f32 = 0.04;
+/// A single sample moves an estimate by no more than this factor's logarithm.
+const CLIP: f32 = 1.2;
+/// No packet shrinks below this share; keeps logarithms finite.
+const LEAST_RATIO: f32 = 1e-4;
+/// A gain below this counts as none.
+const HARDLY: f32 = 0.985;
+/// How fast a class that does not pack is doubted again, per packet left alone.
+const DOUBT: f32 = 0.002;
+/// Payload bytes after which a stream's ratio counts as that of a warm one.
+const WARM_AFTER: f32 = 1024.0 * 1024.0;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Fit {
+    common: f32,
+    samples: f32,
+    own: [f32; MAX_RUNGS],
+    own_samples: [f32; MAX_RUNGS],
+}
+
+impl Fit {
+    fn of(&self, rung: usize) -> f32 {
+        self.common + self.own[rung]
+    }
+
+    fn learn(&mut self, rung: usize, correction: f32, weight: f32) {
+        let first = self.samples < 3.0;
+        let mut miss = correction - self.of(rung);
+        if !first {
+            miss = miss.clamp(-CLIP, CLIP);
+        }
+        self.samples += weight;
+        self.own_samples[rung] += weight;
+        let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
+        // An effort keeps as its own what the others do not share.
+        let own = (0.5 / self.own_samples[rung].max(1.0)).max(OWN_GAIN) * weight;
+        let alone = self.own_samples[rung] >= self.samples;
+        self.common += miss * common;
+        if !alone {
+            self.own[rung] += miss * own * (1.0 - common);
+        }
+    }
+}
+
+/// The estimates of one connection.
+#[derive(Clone, Debug)]
+pub struct Model {
+    wire: &'static Wire,
+    cost: [Fit; CLASSES],
+    ratio: [Fit; CLASSES],
+    /// Payload bytes that each effort's stream has seen.
+    history: [f32; MAX_RUNGS],
+}
+
+impl Model {
+    pub fn new(wire: &'static Wire) -> Self {
+        Model {
+            wire,
+            cost: [Fit::default(); CLASSES],
+            ratio: [Fit::default(); CLASSES],
+            history: [0.0; MAX_RUNGS],
+        }
+    }
+
+    /// Every stream begins anew.
+    pub fn forget_histories(&mut self) {
+        self.history = [0.0; MAX_RUNGS];
+    }
+
+    /// Nanoseconds per payload byte that the engine will need.
+    pub fn cost(&self, class: usize, rung: usize) -> f32 {
+        if rung == 0 {
+            return self.wire.rungs[0].cost[class];
+        }
+        let fit = &self.cost[class];
+        let correction = if fit.samples > 0.0 {
+            fit.of(rung)
+        } else {
+            self.machine()
+        };
+        self.wire.rungs[rung].cost[class] * correction.exp()
+    }
+
+    /// Bytes on the wire per payload byte, once the stream is warm.
+    pub fn ratio(&self, class: usize, rung: usize) -> f32 {
+        if rung == 0 {
+            return 1.0;
+        }
+        let ratio = self.wire.rungs[rung].ratio[class] * self.ratio[class].of(rung).exp();
+        if ratio > HARDLY {
+            1.0
+        } else {
+            ratio
+        }
+    }
+
+    /// Bytes on the wire that this effort would still waste before its stream
+    /// is warm.
+    pub fn cold_bytes(&self, rung: usize) -> f32 {
+        self.wire.rungs[rung].cold_bytes * (-self.history[rung] / WARM_AFTER).exp()
+    }
+
+    /// Bytes that the next packet of `len` bytes wastes for want of history.
+    pub fn waste(&self, rung: usize, len: f32) -> f32 {
+        self.cold_bytes(rung) * (1.0 - (-len / WARM_AFTER).exp())
+    }
+
+    /// Learns from one packet that the engine worked on.
+    pub fn learn(&mut self, class: usize, rung: usize, len: f32, wire_len: f32, spent_ns: f32) {
+        if rung == 0 {
+            let fit = &mut self.ratio[class];
+            if fit.common > 0.0 {
+                fit.common -= DOUBT * fit.common;
+            }
+            return;
+        }
+        let known = &self.wire.rungs[rung];
+        let cost = (spent_ns / len).max(0.01);
+        if self.cost[class].samples == 0.0 {
+            self.cost[class].common = self.machine();
+        }
+        let cold = self.cold_bytes(rung) / known.cold_bytes.max(1.0);
+        let lean = wire_len - self.waste(rung, len);
+        // The first packet of a stream also pays for setting the engine up.
+        let warm_engine = self.history[rung] > 0.0 || known.cold_bytes == 0.0;
+        let weight = if warm_engine { 1.0 } else { 0.3 };
+        self.cost[class].learn(rung, (cost / known.cost[class]).ln(), weight);
+        self.history[rung] += len;
+        // What the missing history cost is not the effort's fault.
+        let ratio = (lean / len).clamp(LEAST_RATIO, 1.0);
+        let weight = 1.0 - 0.7 * cold;
+        self.ratio[class].learn(rung, (ratio / known.ratio[class]).ln(), weight);
+    }
+
+    /// How much slower than the wire's figures this machine is, as a
+    /// logarithm: the mean over the classes seen.
+    pub fn machine(&self) -> f32 {
+        let mut sum = 0.0;
+        let mut weight = 0.0;
+        for fit in &self.cost {
+            let w = fit.samples.min(10.0);
+            sum += w * fit.common;
+            weight += w;
+        }
+        if weight > 0.0 {
+            sum / weight
+        } else {
+            0.0
+        }
+    }
+}

@@ -1,0 +1,166 @@
+#![forbid(unsafe_code)]
+//! From estimates to a plan: for each class of data one effort, or two and the
+//! share of the second.
+//!
+//! Three things work at the same time: our CPU, the link and the peer's CPU.
+//! The slowest sets the goodput, so the plan that makes the slowest as fast as
+//! can be is wanted. Starting from what costs us least, one packs harder where
+//! that saves most bytes per nanosecond, until the link is no longer the
+//! slowest; the last step is done in part. (Pu and Singaravelu, "Fine-grain
+//! adaptive compression in dynamically variable networks", ICDCS 2005.)
+
+use super::wire::{CLASSES, MAX_RUNGS};
+
+/// What each effort costs on each class, per payload byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Prices {
+    /// Our time, nanoseconds: engine and host.
+    pub sender: [[f32; MAX_RUNGS]; CLASSES],
+    /// Bytes on the wire.
+    pub wire: [[f32; MAX_RUNGS]; CLASSES],
+    /// The peer's time, nanoseconds.
+    pub peer: [[f32; MAX_RUNGS]; CLASSES],
+    /// Efforts that the limits allow.
+    pub allowed: [[bool; MAX_RUNGS]; CLASSES],
+    /// Share of each class in the traffic.
+    pub weight: [f32; CLASSES],
+    /// Nanoseconds that the link needs for a byte.
+    pub link_ns: f32,
+    pub rungs: usize,
+}
+
+/// What is done with the packets of one class.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Share {
+    pub base: u8,
+    pub extra: u8,
+    /// Share of the packets that get `extra`, 0 to 1.
+    pub share: f32,
+}
+
+pub type Plan = [Share; CLASSES];
+
+/// Nanoseconds per payload byte that each of the three needs for a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Load {
+    pub sender: f32,
+    pub link: f32,
+    pub peer: f32,
+    pub wire: f32,
+}
+
+impl Load {
+    pub fn time(&self) -> f32 {
+        self.sender.max(self.link).max(self.peer)
+    }
+
+    fn between(a: &Load, b: &Load, share: f32) -> Load {
+        let mix = |x: f32, y: f32| x + (y - x) * share;
+        Load {
+            sender: mix(a.sender, b.sender),
+            link: mix(a.link, b.link),
+            peer: mix(a.peer, b.peer),
+            wire: mix(a.wire, b.wire),
+        }
+    }
+}
+
+/// A part-way stop must be better than a whole step by this much.
+const WORTH_MIXING: f32 = 0.01;
+/// A later stop on the way must be better than an earlier one by this much.
+const WORTH_A_STEP: f32 = 0.005;
+
+impl Prices {
+    /// What a plan costs.
+    pub fn load(&self, plan: &Plan) -> Load {
+        let mut load = Load::default();
+        let mut add = |k: usize, rung: usize, weight: f32| {
+            load.sender += weight * self.sender[k][rung];
+            load.wire += weight * self.wire[k][rung];
+            load.peer += weight * self.peer[k][rung];
+        };
+        for (k, share) in plan.iter().enumerate() {
+            let w = self.weight[k];
+            add(k, usize::from(share.base), w * (1.0 - share.share));
+            add(k, usize::from(share.extra), w * share.share);
+        }
+        load.link = load.wire * self.link_ns;
+        load
+    }
+
+    /// The best plan, and what it costs.
+    pub fn solve(&self) -> (Plan, Load) {
+        let mut plan = Plan::default();
+        for (k, share) in plan.iter_mut().enumerate() {
+            let cheapest = (0..self.rungs)
+                .filter(|&e| self.allowed[k][e])
+                .min_by(|&a, &b| self.sender[k][a].total_cmp(&self.sender[k][b]))
+                .unwrap_or(0);
+            *share = Share {
+                base: cheapest as u8,
+                extra: cheapest as u8,
+                share: 0.0,
+            };
+        }
+        let mut here = self.load(&plan);
+        let mut best = (plan, here);
+        while let Some((k, rung)) = self.next_step(&plan) {
+            let mut next = plan;
+            next[k] = Share {
+                base: rung,
+                extra: rung,
+                share: 0.0,
+            };
+            let there = self.load(&next);
+            for share in crossings(&here, &there) {
+                let mixed = Load::between(&here, &there, share);
+                if mixed.time() < best.1.time() * (1.0 - WORTH_MIXING) {
+                    let mut part = plan;
+                    part[k].extra = rung;
+                    part[k].share = share;
+                    best = (part, mixed);
+                }
+            }
+            // A whole step that is as good as a mix is preferred to it.
+            let mixing = best.0.iter().any(|s| s.share > 0.0);
+            let needed = if mixing { -WORTH_MIXING } else { WORTH_A_STEP };
+            if there.time() < best.1.time() * (1.0 - needed) {
+                best = (next, there);
+            }
+            plan = next;
+            here = there;
+        }
+        best
+    }
+
+    /// The step that saves most bytes per nanosecond of ours.
+    fn next_step(&self, plan: &Plan) -> Option<(usize, u8)> {
+        let mut best: Option<(f32, usize, u8)> = None;
+        for (k, share) in plan.iter().enumerate() {
+            let from = usize::from(share.base);
+            for rung in 0..self.rungs {
+                let saved = self.wire[k][from] - self.wire[k][rung];
+                if !self.allowed[k][rung] || saved <= 1e-3 * self.wire[k][from] {
+                    continue;
+                }
+                let price = (self.sender[k][rung] - self.sender[k][from]) / saved;
+                if best.is_none_or(|(p, ..)| price < p) {
+                    best = Some((price, k, rung as u8));
+                }
+            }
+        }
+        best.map(|(_, k, rung)| (k, rung))
+    }
+}
+
+/// Where on the way from `a` to `b` two of the three lines cross.
+fn crossings(a: &Load, b: &Load) -> impl Iterator<Item = f32> {
+    let cross = |x0: f32, x1: f32, y0: f32, y1: f32| (y0 - x0) / ((x1 - x0) - (y1 - y0));
+    [
+        cross(a.sender, b.sender, a.link, b.link),
+        cross(a.peer, b.peer, a.link, b.link),
+        cross(a.sender, b.sender, a.peer, b.peer),
+    ]
+    .into_iter()
+    .filter(|s| *s > 0.0 && *s < 1.0)
+}
