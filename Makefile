@@ -21,6 +21,10 @@ install: all ## library, header, sshflow.pc, sshflow.m4, manual (DESTDIR, PREFIX
 uninstall: ## remove what install put there
 	@scripts/install-library uninstall
 
+.PHONY: header
+header: ## make include/sshflow.h again from src/capi, with the pinned cbindgen
+	@scripts/header
+
 .PHONY: check-autoconf
 check-autoconf: ## configure autoconf/example in every way that sshflow.m4 supports
 	@scripts/check-autoconf

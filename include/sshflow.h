@@ -112,6 +112,12 @@
 #define SSHFLOW_ERR_INTERNAL -8
 
 /**
+ * The version of this header as 0x00MMmmpp, to be compared at compile time;
+ * sshflow_version_number() is the version of the library that was loaded.
+ */
+#define SSHFLOW_VERSION_NUMBER 256
+
+/**
  * "none": payloads are copied.
  */
 #define SSHFLOW_METHOD_NONE 0

@@ -30,9 +30,12 @@ pub const SSHFLOW_ERR_STATE: c_int = -7;
 /// A fault of the library itself; the handle is unusable, free it.
 pub const SSHFLOW_ERR_INTERNAL: c_int = -8;
 
-/// The library's version as 0x00MMmmpp: major, minor, patch.
-#[no_mangle]
-pub extern "C" fn sshflow_version_number() -> u32 {
+/// The version of this header as 0x00MMmmpp, to be compared at compile time;
+/// sshflow_version_number() is the version of the library that was loaded.
+pub const SSHFLOW_VERSION_NUMBER: u32 = 0x000100;
+
+// The C header needs a literal, so that it is compared here instead of computed.
+const _: () = {
     const fn number(text: &str) -> u32 {
         let (mut number, mut at) = (0, 0);
         while at < text.len() {
@@ -41,9 +44,16 @@ pub extern "C" fn sshflow_version_number() -> u32 {
         }
         number
     }
-    number(env!("CARGO_PKG_VERSION_MAJOR")) << 16
+    let version = number(env!("CARGO_PKG_VERSION_MAJOR")) << 16
         | number(env!("CARGO_PKG_VERSION_MINOR")) << 8
-        | number(env!("CARGO_PKG_VERSION_PATCH"))
+        | number(env!("CARGO_PKG_VERSION_PATCH"));
+    assert!(version == SSHFLOW_VERSION_NUMBER);
+};
+
+/// The library's version as 0x00MMmmpp: major, minor, patch.
+#[no_mangle]
+pub extern "C" fn sshflow_version_number() -> u32 {
+    SSHFLOW_VERSION_NUMBER
 }
 
 fn c_str(text: &'static str) -> *const c_char {
