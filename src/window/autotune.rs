@@ -74,7 +74,7 @@ pub(super) struct Autotune {
 impl Autotune {
     /// Bytes per second in the last round.
     pub fn rate(&self) -> u64 {
-        self.rounds.last()
+        self.rounds.latest()
     }
 
     /// Data arrives; `totals` without it. True if the channel had paused.
@@ -109,16 +109,17 @@ impl Autotune {
             // As long as the round trip is right there is nothing to try.
             self.trials.postpone(Direction::Up, view.now_us);
         }
-        let rate = self.round.rate(view.now_us, view.totals);
+        let elapsed_us = self.round.elapsed_us(view.now_us);
+        self.rounds
+            .push(self.round.delivered(view.totals), elapsed_us);
         self.round = Meter::start(view.now_us, view.totals);
-        self.rounds.push(rate);
         self.steady.step(view);
         if std::mem::replace(&mut self.was_latency, view.sizes.latency) != view.sizes.latency {
             self.low_rounds = 0;
         }
         let change = self
             .bounds(view)
-            .or_else(|| self.grow(view, rate))
+            .or_else(|| self.grow(view))
             .or_else(|| self.conclude(view))
             .or_else(|| self.shrink(view))
             .or_else(|| self.probe(view));
@@ -156,8 +157,10 @@ impl Autotune {
         Some(Change { target, reason })
     }
 
-    fn grow(&mut self, view: &View, rate: u64) -> Option<Change> {
-        let target = view.sizes.grown(rate);
+    fn grow(&mut self, view: &View) -> Option<Change> {
+        let target = view
+            .sizes
+            .wanted(self.rounds.latest(), self.rounds.rising());
         if !view.keeps_up() || !clearly_above(target, view.target) {
             return None;
         }
@@ -195,8 +198,8 @@ impl Autotune {
     }
 
     fn shrink(&mut self, view: &View) -> Option<Change> {
-        let (enough, reason) = self.enough(view)?;
-        if !clearly_above(view.target, enough) {
+        let (most, enough, reason) = self.enough(view)?;
+        if self.rounds.rising() || !clearly_above(view.target, most) {
             self.low_rounds = 0;
             return None;
         }
@@ -218,19 +221,28 @@ impl Autotune {
         })
     }
 
-    /// The size that would do, and why it would.
-    fn enough(&self, view: &View) -> Option<(u32, Reason)> {
-        let half = view.sizes.bound(u64::from(view.target / 2));
+    /// The size above which to shrink, the size to shrink to, and why.
+    fn enough(&self, view: &View) -> Option<(u32, u32, Reason)> {
+        let sizes = &view.sizes;
+        let highest = self.rounds.highest();
         match view.path {
             Path::Short => None,
             Path::Long(_) => {
-                let cut = view.sizes.latency && view.target <= view.sizes.stock;
-                let reason = if cut { Reason::Latency } else { Reason::Shrink };
-                Some((view.sizes.enough(self.rounds.highest()), reason))
+                let reason = if sizes.latency {
+                    Reason::Latency
+                } else {
+                    Reason::Shrink
+                };
+                Some((
+                    sizes.too_large(highest),
+                    sizes.wanted(highest, false),
+                    reason,
+                ))
             }
             Path::Unknown => {
-                let slow = self.rounds.highest() < self.proven_rate / 2 || !view.keeps_up();
-                Some((if slow { half } else { view.target }, Reason::Shrink))
+                let slow = highest < self.proven_rate / 2 || !view.keeps_up();
+                let half = sizes.bound(u64::from(view.target / 2));
+                slow.then_some((half, half, Reason::Shrink))
             }
         }
     }

@@ -5,14 +5,24 @@
 
 use super::rtt::Path;
 
-/// The window grows to this many times what the path delivers in one minimum
-/// round trip: one for what is under way, one for what TCP sends in the next
-/// round trip while it still doubles, and one for the way back of the credit
-/// and for the round trip in which a lost segment holds everything up.
+/// While the rate still rises the window is this many times what the path
+/// delivers in one minimum round trip. In slow start the rate doubles each
+/// round trip; credit given now is on its way for half a round trip, has to
+/// last for one until the next is measured, and what it lets go arrives half a
+/// round trip later: twice the round trip's growth, (2² − 1) / (1 − 1/2) = 6
+/// times what the last one brought. In the simulator a transfer over
+/// 400 Mbit/s and 200 ms then loses nothing to its window; with 4 it loses
+/// 0.04 to 0.16 s, with 3 up to 0.5 s.
+const START_FACTOR: u64 = 6;
+
+/// Later this many times: one for what is under way, one for what the sender
+/// goes on sending in the round trip in which a lost segment holds everything
+/// up, and one for the queue at the bottleneck, which may be as long as the
+/// path.
 const GROW_FACTOR: u64 = 3;
 
-/// It shrinks to one more than that, so that growing and shrinking never
-/// chase each other.
+/// It shrinks to the same when it is more than this many times the need, so
+/// that growing and shrinking never chase each other.
 const SHRINK_FACTOR: u64 = 4;
 
 /// In latency mode the window is the queue's size: half a round trip's worth
@@ -21,7 +31,7 @@ const SHRINK_FACTOR: u64 = 4;
 /// with it, so it grows again).
 const LATENCY_FACTOR: (u64, u64) = (3, 2);
 
-/// Added to every size that is shrunk to, in bytes: two adjusts and two
+/// Added to sizes on slow paths, in bytes: two adjusts and two
 /// packets of the usual 32 KiB.
 const SLACK: u64 = 64 * 1024;
 
@@ -66,18 +76,20 @@ impl Sizes {
         rate.saturating_mul(u64::from(self.rtt_us)) / 1_000_000
     }
 
-    /// The window that lets a channel with this rate (bytes per second) speed
-    /// up.
-    pub fn grown(&self, rate: u64) -> u32 {
+    /// The window for this rate (bytes per second), more where it is still
+    /// `rising`.
+    pub fn wanted(&self, rate: u64, rising: bool) -> u32 {
         let path = self.per_round_trip(rate);
-        self.bound(match self.latency {
-            true => latency_size(path),
-            false => path.saturating_mul(GROW_FACTOR),
+        self.bound(match (self.latency, rising) {
+            (true, _) => latency_size(path),
+            (false, true) => path.saturating_mul(START_FACTOR),
+            (false, false) => path.saturating_mul(GROW_FACTOR),
         })
     }
 
-    /// The window that is enough for this rate (bytes per second).
-    pub fn enough(&self, rate: u64) -> u32 {
+    /// The window above which a channel that never had more than this rate
+    /// (bytes per second) gives some back.
+    pub fn too_large(&self, rate: u64) -> u32 {
         let path = self.per_round_trip(rate);
         self.bound(match self.latency {
             true => latency_size(path),
