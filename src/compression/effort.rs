@@ -174,6 +174,7 @@ pub struct Controller {
     advantage_ns: f32,
     blocked_share: f32,
     interactive_ns: Option<u64>,
+    receiver_full: Option<bool>,
     window_limited: bool,
     pace: Pace,
     main: (usize, usize),
@@ -211,6 +212,7 @@ impl Controller {
             advantage_ns: 0.0,
             blocked_share: 0.0,
             interactive_ns: None,
+            receiver_full: None,
             window_limited: false,
             pace: Pace::Sender,
             main: (0, 0),
@@ -227,6 +229,13 @@ impl Controller {
     pub fn feedback(&mut self, _now_us: u64, queued: Option<usize>, window_limited: bool) {
         self.window_limited = window_limited;
         self.flow.feedback(queued, window_limited);
+    }
+
+    /// Whether the peer's receive buffer is full, if the host can tell: then
+    /// the peer's CPU sets the pace, and else the path does. Linux tells by
+    /// `tcpi_rwnd_limited`.
+    pub fn receiver_full(&mut self, full: Option<bool>) {
+        self.receiver_full = full;
     }
 
     /// The effort for the next packet. `sample` looks at the payload; it is
@@ -275,6 +284,7 @@ impl Controller {
                 };
         let waste = self.model.waste(tried, len);
         let expected_wire = self.model.ratio(pending.class, tried) * len + waste;
+        self.downstream.sent(wire, like_us);
         for tally in [&mut self.window, &mut self.cycle, &mut self.since_full] {
             tally.elapsed += spent;
             tally.raw += len;
@@ -350,7 +360,7 @@ impl Controller {
             tally.elapsed += gap;
             match kind {
                 Gap::Work => {}
-                Gap::Blocked => tally.blocked += gap,
+                Gap::Blocked => tally.blocked += (gap - usual).max(0.0),
                 Gap::Idle => tally.idle += gap,
             }
         }
@@ -394,14 +404,17 @@ impl Controller {
             return;
         }
         let raw = cycle.raw * drained / cycle.wire;
-        self.downstream.full(&Full {
-            time: active / raw,
-            wire: drained / raw,
-            like_us: cycle.peer_like_us / cycle.raw,
-            blocked: cycle.blocked / active,
-            sent: cycle.wire,
-            elapsed: cycle.elapsed,
-        });
+        self.downstream.full(
+            &Full {
+                time: active / raw,
+                wire: drained / raw,
+                like_us: cycle.peer_like_us / cycle.raw,
+                blocked: cycle.blocked / active,
+                sent: cycle.wire,
+                elapsed: cycle.elapsed,
+            },
+            self.receiver_full,
+        );
         self.reconsider(cycle.elapsed);
     }
 
@@ -419,7 +432,7 @@ impl Controller {
         self.age_ns += window.elapsed;
         let weight = (window.elapsed / 0.3e9).min(0.5);
         self.cycle_time += (window.elapsed / window.raw.max(1.0) - self.cycle_time) * weight;
-        self.downstream.set_slowness(self.model.machine().exp());
+        self.downstream.set_slowness(self.model.machine());
         if window.busy() > 0.2 * window.elapsed {
             let stretch = (window.busy() / window.expected_busy.max(1.0)).clamp(0.3, 20.0);
             self.stretch += (stretch - self.stretch) * weight;
@@ -457,10 +470,15 @@ impl Controller {
         if self.advantage_ns < CONVINCED_NS && self.started {
             return;
         }
-        if self.downstream.settling() && gain < HASTY_GAIN {
+        let told = self.receiver_full.is_some();
+        if !told && self.downstream.settling() && gain < HASTY_GAIN {
             return;
         }
-        let stride = self.downstream.stride(now.peer, load.peer);
+        let stride = if told {
+            1.0
+        } else {
+            self.downstream.stride(now.peer, load.peer)
+        };
         let (plan, load) = if stride < 1.0 {
             let plan = self.part_way(&plan, stride);
             (plan, prices.load(&plan))

@@ -178,9 +178,9 @@ impl Piece {
 pub fn cold_bytes(wire: WireKind, rung: usize) -> f64 {
     match (wire, rung) {
         (WireKind::Zlib, _) | (_, 0) => 0.0,
-        (WireKind::Zstd, 1 | 2) => 12_000.0,
-        (WireKind::Zstd, 3) => 44_000.0,
-        (WireKind::Zstd, 4) => 88_000.0,
-        (WireKind::Zstd, _) => 164_000.0,
+        (WireKind::Zstd, 1 | 2) => 2_600.0,
+        (WireKind::Zstd, 3) => 8_500.0,
+        (WireKind::Zstd, 4) => 15_000.0,
+        (WireKind::Zstd, _) => 26_000.0,
     }
 }

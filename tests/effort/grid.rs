@@ -32,6 +32,7 @@ pub fn plain(wire: WireKind, data: Data, rate: f64) -> Scenario {
         channel_window: None,
         source: None,
         data: vec![(data, f64::INFINITY)],
+        asks_kernel: true,
         keys: 0.0,
         seed: 1,
     }
@@ -111,6 +112,7 @@ pub fn draw(random: &mut Random) -> Scenario {
     s.receive_buffer = (delay_product * 3.0)
         .clamp(500e3, 6e6)
         .max(delay_product * 1.5);
+    s.asks_kernel = random.next() % 2 == 0;
     s.seed = random.next();
     s
 }

@@ -11,6 +11,7 @@ pub struct Packet {
     pub interactive: bool,
     pub queued: Option<usize>,
     pub window_limited: bool,
+    pub receiver_full: Option<bool>,
     pub probe: f64,
 }
 
@@ -97,6 +98,7 @@ impl Rule for Auto {
     fn choose(&mut self, packet: &Packet) -> Effort {
         self.controller
             .feedback(packet.now_ns / 1000, packet.queued, packet.window_limited);
+        self.controller.receiver_full(packet.receiver_full);
         let situation = Situation {
             now_ns: packet.now_ns,
             payload_len: packet.len,

@@ -84,6 +84,8 @@ pub struct Scenario {
     pub source: Option<f64>,
     /// Kinds of data that follow each other, with their lengths in raw bytes.
     pub data: Vec<(Data, f64)>,
+    /// The host asks the kernel whether the peer's receive buffer is full.
+    pub asks_kernel: bool,
     /// Keystrokes per second beside the bulk.
     pub keys: f64,
     pub seed: u64,
@@ -121,6 +123,9 @@ struct Network<'a> {
     at_peer: VecDeque<(f64, f64)>,
     at_peer_bytes: f64,
     peer_free: f64,
+    /// Recent time spent waiting for room at the peer, and in all.
+    receiver_wait: f64,
+    carrying: f64,
     delivered: Vec<(f64, f64)>,
     undelivered: VecDeque<(f64, f64)>,
     outstanding: f64,
@@ -141,6 +146,8 @@ impl<'a> Network<'a> {
             at_peer: VecDeque::new(),
             at_peer_bytes: 0.0,
             peer_free: 0.0,
+            receiver_wait: 0.0,
+            carrying: 0.0,
             delivered: Vec::new(),
             undelivered: VecDeque::new(),
             outstanding: 0.0,
@@ -208,7 +215,8 @@ impl<'a> Network<'a> {
     /// Hands `bytes` to the kernel at `now`; `last` when they end a packet.
     fn send(&mut self, now: f64, bytes: f64, last: Option<&InQueue>) {
         self.fill += bytes;
-        let mut start = self.link_free.max(now + self.s.rtt / 2.0);
+        let free = self.link_free.max(now + self.s.rtt / 2.0);
+        let mut start = free;
         while self.at_peer_bytes + bytes > self.s.receive_buffer {
             let Some((consumed, size)) = self.at_peer.pop_front() else {
                 break;
@@ -217,6 +225,8 @@ impl<'a> Network<'a> {
             start = start.max(consumed + self.s.rtt / 2.0);
         }
         let arrived = self.carry(start, bytes);
+        self.receiver_wait = 0.9 * self.receiver_wait + (start - free);
+        self.carrying = 0.9 * self.carrying + (arrived - free);
         self.link_free = arrived;
         self.unacked.push_back((arrived + self.s.rtt / 2.0, bytes));
         self.at_peer_bytes += bytes;
@@ -314,6 +324,9 @@ pub fn run(s: &Scenario, rule: &mut dyn Rule, measure: f64) -> Report {
                 interactive: key,
                 queued: known,
                 window_limited: !window_open,
+                receiver_full: s
+                    .asks_kernel
+                    .then_some(net.receiver_wait > 0.3 * net.carrying),
                 probe: piece.probe,
             };
             let effort = rule.choose(&packet);

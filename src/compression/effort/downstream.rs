@@ -17,6 +17,13 @@ const TOLERANCE: f32 = 0.04;
 /// of effort needs to reach the peer. Send and receive buffer as Linux sizes
 /// them for a busy connection.
 const PIPE: f32 = 4e6;
+/// What lies there is remembered as a mean over about this many bytes.
+const PIPE_MEMORY: f32 = 1.5e6;
+/// The first time the socket is full, most of what it took is still in it.
+const FIRST_SHARE: f32 = 0.3;
+/// When the peer sets the pace, the link is taken for this much faster, until
+/// more is known.
+const LINK_BEHIND_PEER: f32 = 8.0;
 /// Less than this cannot have reached the peer.
 const REACHES_PEER: f32 = 256e3;
 /// A peer may be this much slower than the machine that the wire's figures
@@ -84,6 +91,9 @@ pub struct Downstream {
     raised: bool,
     /// Bytes that the socket takes after it became writable again.
     slack: f32,
+    /// What is on its way to the peer: bytes, and a peer's work if like us.
+    pipe_wire: f32,
+    pipe_like_us: f32,
     /// How long a belief in a slow peer holds before it is put to the test.
     hold_ns: f32,
     held_ns: f32,
@@ -105,6 +115,8 @@ impl Downstream {
             quiet_ns: QUIET_NS,
             raised: false,
             slack: FIRST_SLACK,
+            pipe_wire: 0.0,
+            pipe_like_us: 0.0,
             hold_ns: 1e9,
             held_ns: 0.0,
         }
@@ -169,18 +181,26 @@ impl Downstream {
     /// The socket became full for the first time since it was seen empty: the
     /// link carries no more than this, bytes per nanosecond.
     pub fn at_most(&mut self, pace: f32) {
+        let pace = if self.measured {
+            pace
+        } else {
+            FIRST_SHARE * pace
+        };
         self.link = self.link.min(pace);
     }
 
-    /// Learns from a stretch with the socket full at both ends.
-    pub fn full(&mut self, seen: &Full) {
-        let Full {
-            time,
-            wire,
-            like_us,
-            ..
-        } = *seen;
-        let pace = wire / time;
+    /// A packet of `wire` bytes went out for which a peer like us would need
+    /// `like_us` nanoseconds.
+    pub fn sent(&mut self, wire: f32, like_us: f32) {
+        let keep = (1.0 - wire / PIPE_MEMORY).max(0.0);
+        self.pipe_wire = self.pipe_wire * keep + wire;
+        self.pipe_like_us = self.pipe_like_us * keep + like_us;
+    }
+
+    /// Learns from a stretch with the socket full at both ends. `told`: the
+    /// host knows whether the peer's receive buffer is full.
+    pub fn full(&mut self, seen: &Full, told: Option<bool>) {
+        let pace = seen.wire / seen.time;
         if self.raised && pace < 0.7 * self.link {
             // Believing in a faster link was wrong; wait longer next time.
             self.quiet_ns = (self.quiet_ns * 2.0).min(LONGEST_QUIET_NS);
@@ -191,60 +211,92 @@ impl Downstream {
             self.measured = true;
             self.link = pace;
         }
+        let gain = (seen.blocked * 8.0).min(1.0) * 0.5;
+        // What drains now was sent some time ago.
+        let peer = self.pipe_wire / (pace * self.pipe_like_us.max(1e-3));
+        match told {
+            Some(true) => {
+                self.peer += (peer - self.peer) * gain;
+                self.blame_peer(pace);
+            }
+            Some(false) => {
+                self.peer = self.peer.min(peer);
+                self.follow_link(pace, seen.blocked, gain);
+                self.link_confirmed = true;
+                self.trial = None;
+            }
+            None => self.infer(seen, gain),
+        }
+        self.time = seen.time;
+        self.like_us = seen.like_us;
+        self.proceed(seen.sent);
+    }
+
+    /// The peer sets the pace, so nothing is known of the link but that it
+    /// carries more than this.
+    fn blame_peer(&mut self, pace: f32) {
+        self.link = self.link.max(LINK_BEHIND_PEER * pace);
+        self.link_confirmed = false;
+        self.trial = None;
+    }
+
+    fn follow_link(&mut self, pace: f32, blocked: f32, gain: f32) {
+        let far = pace > 1.25 * self.link || (pace < 0.8 * self.link && blocked > 0.03);
+        self.link += (pace - self.link) * if far { 1.0 } else { gain };
+    }
+
+    /// Nobody told: judge by what changes of plan have brought.
+    fn infer(&mut self, seen: &Full, gain: f32) {
+        let Full {
+            time,
+            wire,
+            like_us,
+            ..
+        } = *seen;
+        let pace = wire / time;
         let link_time = wire / self.link;
         let peer_time = self.peer * like_us;
         let expected = link_time.max(peer_time);
-        let gain = (seen.blocked * 8.0).min(1.0) * 0.5;
         if time < expected * (1.0 - TOLERANCE) {
             // Faster than believed: whatever forbade it was wrong.
             if link_time > time {
-                let far = time < 0.8 * link_time;
-                self.link += (pace - self.link) * if far { 1.0 } else { 0.5 };
+                self.follow_link(pace, seen.blocked, gain);
             }
             self.peer = self.peer.min(time / like_us);
         } else if time > expected * (1.0 + TOLERANCE) && seen.blocked > 0.03 {
-            self.slower(seen, link_time, peer_time, gain);
+            if self.suspect_peer(seen, link_time, peer_time) {
+                self.peer = time / like_us;
+                self.held_ns = 0.0;
+                if self.trial.is_some() {
+                    self.hold_ns = (self.hold_ns * 2.0).min(64e9);
+                    self.blame_peer(pace);
+                }
+            } else {
+                self.follow_link(pace, seen.blocked, gain);
+            }
         } else if link_time >= peer_time {
             self.link += (pace - self.link) * 0.5 * gain;
         } else {
             self.peer += (time / like_us - self.peer) * 0.5 * gain;
         }
-        self.time = time;
-        self.like_us = like_us;
         if peer_time < 0.9 * link_time {
             self.forgive(seen.elapsed);
         }
-        self.proceed(seen.sent);
     }
 
-    /// Things take longer than believed: the link, or the peer?
-    fn slower(&mut self, seen: &Full, link_time: f32, peer_time: f32, gain: f32) {
-        let pace = seen.wire / seen.time;
-        let peer = match self.trial {
-            Some(trial) => {
-                // A peer that was not the slowest before is not slower now
-                // than its own work tells.
-                let most = 1.15 * trial.time_before * seen.like_us / trial.like_us_before;
-                trial.packs_more
-                    && !self.link_confirmed
-                    && trial.sent > REACHES_PEER
-                    && seen.time <= most
-                    && self.peer_possible(seen.time, seen.like_us)
-            }
-            None => peer_time >= link_time,
+    /// Things take longer than believed. Is it the peer?
+    fn suspect_peer(&self, seen: &Full, link_time: f32, peer_time: f32) -> bool {
+        let Some(trial) = self.trial else {
+            return peer_time >= link_time;
         };
-        if peer {
-            self.peer = seen.time / seen.like_us;
-            self.held_ns = 0.0;
-            if self.trial.is_some() {
-                self.hold_ns = (self.hold_ns * 2.0).min(64e9);
-            }
-        } else if seen.time > 1.25 * link_time {
-            self.link = pace;
-            self.link_confirmed = false;
-        } else {
-            self.link += (pace - self.link) * gain;
-        }
+        // A peer that was not the slowest before is not slower now than its
+        // own work tells.
+        let most = 1.15 * trial.time_before * seen.like_us / trial.like_us_before;
+        trial.packs_more
+            && !self.link_confirmed
+            && trial.sent > REACHES_PEER
+            && seen.time <= most
+            && self.peer_possible(seen.time, seen.like_us)
     }
 
     /// `sent` more bytes went out since the plan changed.

@@ -8,10 +8,10 @@
 /// A queue that held this much when the sender paused says: the socket was
 /// full. OpenSSH stops at 128 KiB.
 const FULL_QUEUE: usize = 48 * 1024;
-/// A gap counts as waiting when it exceeds the host's usual work by this
-/// factor and by this much.
-const LONG_GAP: f32 = 3.0;
-const LONG_GAP_NS: f32 = 150_000.0;
+/// A gap contains waiting when it exceeds the host's usual work by this factor
+/// and this much: behind a full queue, and where the queue is not known.
+const LONG_GAP: (f32, f32) = (1.4, 30_000.0);
+const LONG_GAP_UNKNOWN: (f32, f32) = (3.0, 150_000.0);
 /// Nobody computes for this long between two packets; it was idle.
 const IDLE_NS: f32 = 150e6;
 
@@ -80,14 +80,14 @@ impl Flow {
             return (Gap::Idle, 0.0);
         };
         let gap = now_ns.saturating_sub(left) as f32;
-        let long = gap > LONG_GAP * usual + LONG_GAP_NS;
+        let longer_than = |(factor, more): (f32, f32)| gap > factor * usual + more;
         let limited = std::mem::take(&mut self.window_limited);
         let kind = match self.queue_left {
             _ if limited => Gap::Idle,
-            Some(queue) if long && queue >= FULL_QUEUE => Gap::Blocked,
+            Some(queue) if queue >= FULL_QUEUE && longer_than(LONG_GAP) => Gap::Blocked,
             Some(_) if gap > IDLE_NS => Gap::Idle,
             Some(_) => Gap::Work,
-            None if long => Gap::Blocked,
+            None if longer_than(LONG_GAP_UNKNOWN) => Gap::Blocked,
             None => Gap::Work,
         };
         (kind, gap)

@@ -1,9 +1,8 @@
 #![forbid(unsafe_code)]
 //! What each effort costs and gains on each class of data.
 //!
-//! Estimates live in logarithms, as a correction of the wire's figures: one
-//! part common to all efforts of a class (this machine, this data) and one of
-//! the effort itself. So a packet at one level teaches something about all.
+//! Estimates are corrections of the wire's figures: one factor common to all
+//! efforts of a class (this machine, this data) and one of the effort itself. So a packet at one level teaches something about all.
 
 use super::wire::{Wire, CLASSES, MAX_RUNGS};
 
@@ -11,9 +10,9 @@ use super::wire::{Wire, CLASSES, MAX_RUNGS};
 /// at least this much.
 const COMMON_GAIN: f32 = 0.06;
 const OWN_GAIN: f32 = 0.04;
-/// A single sample moves an estimate by no more than this factor's logarithm.
-const CLIP: f32 = 1.2;
-/// No packet shrinks below this share; keeps logarithms finite.
+/// A single sample counts for no more than this much above the estimate.
+const CLIP: f32 = 3.0;
+/// No packet shrinks below this share.
 const LEAST_RATIO: f32 = 1e-4;
 /// A gain below this counts as none.
 const HARDLY: f32 = 0.985;
@@ -22,7 +21,8 @@ const DOUBT: f32 = 0.002;
 /// Payload bytes after which a stream's ratio counts as that of a warm one.
 const WARM_AFTER: f32 = 1024.0 * 1024.0;
 
-#[derive(Clone, Copy, Debug, Default)]
+/// What the wire's figure must be multiplied by.
+#[derive(Clone, Copy, Debug)]
 struct Fit {
     common: f32,
     samples: f32,
@@ -31,25 +31,31 @@ struct Fit {
 }
 
 impl Fit {
+    const NEW: Fit = Fit {
+        common: 1.0,
+        samples: 0.0,
+        own: [1.0; MAX_RUNGS],
+        own_samples: [0.0; MAX_RUNGS],
+    };
+
     fn of(&self, rung: usize) -> f32 {
-        self.common + self.own[rung]
+        self.common * self.own[rung]
     }
 
-    fn learn(&mut self, rung: usize, correction: f32, weight: f32) {
-        let first = self.samples < 3.0;
-        let mut miss = correction - self.of(rung);
-        if !first {
-            miss = miss.clamp(-CLIP, CLIP);
+    fn learn(&mut self, rung: usize, factor: f32, weight: f32) {
+        let mut miss = factor / self.of(rung) - 1.0;
+        if self.samples >= 3.0 {
+            miss = miss.min(CLIP);
         }
         self.samples += weight;
         self.own_samples[rung] += weight;
         let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
         // An effort keeps as its own what the others do not share.
-        let own = (0.5 / self.own_samples[rung].max(1.0)).max(OWN_GAIN) * weight;
         let alone = self.own_samples[rung] >= self.samples;
-        self.common += miss * common;
+        let own = (0.5 / self.own_samples[rung].max(1.0)).max(OWN_GAIN) * weight;
+        self.common = (self.common * (1.0 + common * miss)).clamp(1e-3, 1e3);
         if !alone {
-            self.own[rung] += miss * own * (1.0 - common);
+            self.own[rung] = (self.own[rung] * (1.0 + own * miss)).clamp(0.05, 20.0);
         }
     }
 }
@@ -68,8 +74,8 @@ impl Model {
     pub fn new(wire: &'static Wire) -> Self {
         Model {
             wire,
-            cost: [Fit::default(); CLASSES],
-            ratio: [Fit::default(); CLASSES],
+            cost: [Fit::NEW; CLASSES],
+            ratio: [Fit::NEW; CLASSES],
             history: [0.0; MAX_RUNGS],
         }
     }
@@ -90,7 +96,7 @@ impl Model {
         } else {
             self.machine()
         };
-        self.wire.rungs[rung].cost[class] * correction.exp()
+        self.wire.rungs[rung].cost[class] * correction
     }
 
     /// Bytes on the wire per payload byte, once the stream is warm.
@@ -98,7 +104,7 @@ impl Model {
         if rung == 0 {
             return 1.0;
         }
-        let ratio = self.wire.rungs[rung].ratio[class] * self.ratio[class].of(rung).exp();
+        let ratio = self.wire.rungs[rung].ratio[class] * self.ratio[class].of(rung);
         if ratio > HARDLY {
             1.0
         } else {
@@ -121,8 +127,8 @@ impl Model {
     pub fn learn(&mut self, class: usize, rung: usize, len: f32, wire_len: f32, spent_ns: f32) {
         if rung == 0 {
             let fit = &mut self.ratio[class];
-            if fit.common > 0.0 {
-                fit.common -= DOUBT * fit.common;
+            if fit.common > 1.0 {
+                fit.common -= DOUBT * (fit.common - 1.0);
             }
             return;
         }
@@ -136,16 +142,16 @@ impl Model {
         // The first packet of a stream also pays for setting the engine up.
         let warm_engine = self.history[rung] > 0.0 || known.cold_bytes == 0.0;
         let weight = if warm_engine { 1.0 } else { 0.3 };
-        self.cost[class].learn(rung, (cost / known.cost[class]).ln(), weight);
+        self.cost[class].learn(rung, cost / known.cost[class], weight);
         self.history[rung] += len;
         // What the missing history cost is not the effort's fault.
         let ratio = (lean / len).clamp(LEAST_RATIO, 1.0);
         let weight = 1.0 - 0.7 * cold;
-        self.ratio[class].learn(rung, (ratio / known.ratio[class]).ln(), weight);
+        self.ratio[class].learn(rung, ratio / known.ratio[class], weight);
     }
 
-    /// How much slower than the wire's figures this machine is, as a
-    /// logarithm: the mean over the classes seen.
+    /// How many times slower than the wire's figures this machine is: the mean
+    /// over the classes seen.
     pub fn machine(&self) -> f32 {
         let mut sum = 0.0;
         let mut weight = 0.0;
@@ -157,7 +163,7 @@ impl Model {
         if weight > 0.0 {
             sum / weight
         } else {
-            0.0
+            1.0
         }
     }
 }
