@@ -2,6 +2,8 @@
 //! The parameters: one table that drives the setters, their bounds, the C
 //! header, the manual page and the README.
 
+use std::fmt;
+
 use crate::{Error, Result};
 
 /// The value of `level` that means "decide per packet".
@@ -169,14 +171,32 @@ impl Parameter {
 
     /// The value in text form, as [`Config::set`] takes it.
     pub fn text(&self, value: i64) -> String {
+        self.display(value).to_string()
+    }
+
+    fn display(&self, value: i64) -> Text {
+        Text {
+            kind: self.kind,
+            value,
+        }
+    }
+}
+
+/// A value, shown without the help of the allocator.
+struct Text {
+    kind: Kind,
+    value: i64,
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
-            Kind::AutoOrInteger { .. } if value == LEVEL_AUTO => "auto".into(),
-            Kind::Word(words) => words
-                .get(value as usize)
-                .copied()
-                .unwrap_or_default()
-                .into(),
-            _ => value.to_string(),
+            Kind::AutoOrInteger { .. } if self.value == LEVEL_AUTO => f.write_str("auto"),
+            Kind::Word(words) => {
+                let word = words.get(self.value as usize);
+                f.write_str(word.copied().unwrap_or_default())
+            }
+            _ => self.value.fmt(f),
         }
     }
 }
@@ -230,8 +250,13 @@ impl Config {
     /// # Errors
     /// [`Error::InvalidArgument`] for an unknown key.
     pub fn get(&self, key: &str) -> Result<String> {
+        self.display(key).map(|text| text.to_string())
+    }
+
+    /// As [`Config::get`], for those who cannot bear that memory runs out.
+    pub(crate) fn display(&self, key: &str) -> Result<impl fmt::Display> {
         let at = find(key)?;
-        Ok(PARAMETERS[at].text(self.values[at]))
+        Ok(PARAMETERS[at].display(self.values[at]))
     }
 
     // For keys that this crate itself names; a test asks for each of them.

@@ -28,6 +28,21 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>> {
     }
 }
 
+/// Frees a box and zeroes its memory, which may have held payload.
+pub(crate) fn wipe_box<T>(value: Box<T>) {
+    let layout = Layout::new::<T>();
+    let block = Box::into_raw(value);
+    // SAFETY: the block came from a box, holds a value and is not used again;
+    // a box of no bytes has no memory to free.
+    unsafe {
+        block.drop_in_place();
+        if layout.size() > 0 {
+            wipe(block.cast(), layout.size());
+            dealloc(block.cast(), layout);
+        }
+    }
+}
+
 #[derive(Default)]
 struct Counters {
     holders: Cell<usize>,

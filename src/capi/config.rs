@@ -1,5 +1,7 @@
 //! Configurations.
 
+use std::io::Write;
+
 use libc::{c_char, c_int};
 
 use super::guard::export;
@@ -7,6 +9,9 @@ use super::handle::{opaque, Exclusive, Given, Handle, Out, Room, Shared, Text};
 use super::version::SSHFLOW_OK;
 use crate::config::Config;
 use crate::Error;
+
+/// The longest text of any parameter, with its terminator.
+const MAX_TEXT: usize = 32;
 
 /// Parameters for compressors, decompressors and links. They are copied by
 /// whatever is made with them, so that a configuration can be changed or freed
@@ -95,12 +100,12 @@ pub unsafe extern "C" fn sshflow_config_get(
         key: Text = key,
         room: Room = (value.cast(), value_capacity);
         {
-            let text = config.get(&key)?;
-            if room.len() <= text.len() {
-                return Err(Error::BufferTooSmall);
-            }
-            room[..text.len()].copy_from_slice(text.as_bytes());
-            room[text.len()] = 0;
+            let mut text = [0; MAX_TEXT];
+            let mut rest = &mut text[..];
+            write!(rest, "{}\0", config.display(&key)?).map_err(|_| Error::Internal)?;
+            let len = MAX_TEXT - rest.len();
+            let value = room.get_mut(..len).ok_or(Error::BufferTooSmall)?;
+            value.copy_from_slice(&text[..len]);
             Ok(SSHFLOW_OK)
         }
     )

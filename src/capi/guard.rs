@@ -2,8 +2,8 @@
 //! of the library's own reaches the process's panic hook.
 
 use std::cell::Cell;
-use std::panic::{self, AssertUnwindSafe};
-use std::sync::Once;
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
+use std::sync::OnceLock;
 
 use libc::c_int;
 
@@ -13,19 +13,26 @@ thread_local! {
     static INSIDE: Cell<u32> = const { Cell::new(0) };
 }
 
+type Hook = dyn Fn(&PanicHookInfo<'_>) + Sync + Send;
+
 /// The default hook would read the environment and write to stderr, which a
 /// library has no business to do. In a shared library this hook is the
 /// library's own; linked statically into a Rust program it stands in front of
 /// the program's, which still gets every panic from outside these calls.
 fn quieten_own_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static OUTER: OnceLock<Box<Hook>> = OnceLock::new();
+    OUTER.get_or_init(|| {
         let outer = panic::take_hook();
-        panic::set_hook(Box::new(move |info| {
+        // This closure holds nothing, so that its box needs no memory, which
+        // might not be there.
+        panic::set_hook(Box::new(|info| {
             if INSIDE.get() == 0 {
-                outer(info);
+                if let Some(outer) = OUTER.get() {
+                    outer(info);
+                }
             }
         }));
+        outer
     });
 }
 

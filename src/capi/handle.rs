@@ -8,7 +8,7 @@ use std::slice;
 
 use libc::c_char;
 
-use super::alloc::try_box;
+use super::alloc::{try_box, wipe_box};
 use crate::{Error, Result};
 
 /// A value that C knows by address only.
@@ -182,7 +182,9 @@ pub(crate) struct Given<O>(Option<Box<O>>);
 impl<O> Given<O> {
     /// Frees it.
     pub(crate) fn free(self) {
-        drop(self.0);
+        if let Some(object) = self.0 {
+            wipe_box(object);
+        }
     }
 }
 
