@@ -40,3 +40,7 @@ help: ## this list
 .PHONY: openssh
 openssh: ## OpenSSH $(OPENSSH_VERSION) with the patches, below target/openssh
 	@scripts/openssh-build $(OPENSSH_VERSION)
+
+.PHONY: demo
+demo: ## the main job: builds everything, runs real transfers over loopback, prints a table
+	@scripts/demo
