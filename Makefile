@@ -25,6 +25,22 @@ uninstall: ## remove what install put there
 header: ## make include/sshflow.h again from src/capi, with the pinned cbindgen
 	@scripts/header
 
+.PHONY: check
+check: ## every test; a summary at the end, logs in target/check
+	@scripts/check
+
+.PHONY: check-fast
+check-fast: ## the tests that together take less than five minutes
+	@scripts/check --fast
+
+.PHONY: check-install
+check-install: ## two ways of installing, two ways of linking the engines, two builds alike
+	@scripts/check cargo-c origins reproducible
+
+.PHONY: lint
+lint: ## formatting, clippy, shellcheck, manual page
+	@scripts/check fmt clippy shell man
+
 .PHONY: check-autoconf
 check-autoconf: ## configure autoconf/example in every way that sshflow.m4 supports
 	@scripts/check-autoconf
