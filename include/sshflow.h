@@ -154,6 +154,27 @@
 #define SSHFLOW_LINK_WINDOW_LIMITED 1
 
 /**
+ * The peer's KEXINIT lists the method zstd@sshflow.org, so its buffers bear
+ * large windows.
+ */
+#define SSHFLOW_PEER_HAS_SSHFLOW 1
+
+/**
+ * A channel that carries a command, a subsystem or a forward.
+ */
+#define SSHFLOW_CHANNEL_BULK 0
+
+/**
+ * A channel with a terminal: somebody waits for each answer.
+ */
+#define SSHFLOW_CHANNEL_INTERACTIVE 1
+
+/**
+ * A forwarded X11 client.
+ */
+#define SSHFLOW_CHANNEL_X11 2
+
+/**
  * Compresses the payloads of one direction of one connection.
  */
 typedef struct sshflow_compressor sshflow_compressor;
@@ -170,6 +191,17 @@ typedef struct sshflow_config sshflow_config;
  * of one set of keys.
  */
 typedef struct sshflow_decompressor sshflow_decompressor;
+
+/**
+ * One SSH connection: its round trip, its peer, and the budget that its
+ * windows share.
+ */
+typedef struct sshflow_link sshflow_link;
+
+/**
+ * The receive window of one channel.
+ */
+typedef struct sshflow_window sshflow_window;
 
 /**
  * A piece of a payload. `data` may be NULL if `len` is 0.
@@ -277,6 +309,81 @@ typedef struct sshflow_decompress_stats {
      */
     int32_t reserved;
 } sshflow_decompress_stats;
+
+/**
+ * The state and the history of one window. Fields are only ever added at the
+ * end.
+ */
+typedef struct sshflow_window_stats {
+    /**
+     * Bytes received since the channel was opened.
+     */
+    uint64_t received;
+    /**
+     * Bytes handed on by the host.
+     */
+    uint64_t consumed;
+    /**
+     * Bytes of credit given, the initial window included.
+     */
+    uint64_t granted;
+    /**
+     * Bytes received and not yet consumed.
+     */
+    uint64_t backlog;
+    /**
+     * Bytes per second delivered in the last measured round; 0: none yet.
+     */
+    uint64_t rate;
+    /**
+     * Bytes: the window in force (credit + backlog never exceed it).
+     */
+    uint32_t window;
+    /**
+     * Bytes: the size the window is heading for.
+     */
+    uint32_t target;
+    /**
+     * Bytes: what the window would be without sshflow.
+     */
+    uint32_t stock;
+    /**
+     * Bytes the peer may still send.
+     */
+    uint32_t credit;
+    /**
+     * Bytes: the largest window this peer is given.
+     */
+    uint32_t peer_cap;
+    /**
+     * Microseconds: the path's minimum round trip; 0: not known.
+     */
+    uint32_t min_rtt_us;
+    /**
+     * How often `adjust` gave credit.
+     */
+    uint32_t adjusts;
+    /**
+     * How often the window grew.
+     */
+    uint32_t grows;
+    /**
+     * How often it was made smaller.
+     */
+    uint32_t shrinks;
+    /**
+     * How often another size was tried for its effect on the rate.
+     */
+    uint32_t probes;
+    /**
+     * Why it last changed; sshflow_window_reason() says it in words.
+     */
+    uint32_t reason;
+    /**
+     * 1 while latency mode holds on this connection, else 0.
+     */
+    uint32_t latency_mode;
+} sshflow_window_stats;
 
 
 
@@ -528,6 +635,174 @@ int sshflow_decompressor_stats(const struct sshflow_decompressor *decompressor,
  * Frees a decompressor and zeroes what held payload. NULL is a no-op.
  */
 void sshflow_decompressor_free(struct sshflow_decompressor *decompressor);
+
+/**
+ * Makes a link and writes it to `*out`, on success only. `config` NULL means
+ * the defaults. Free it with sshflow_link_free(), before its windows or after
+ * them.
+ *
+ * Returns SSHFLOW_OK, SSHFLOW_ERR_INVALID_ARGUMENT for `out` NULL, or
+ * SSHFLOW_ERR_NO_MEMORY.
+ */
+int sshflow_link_new(const struct sshflow_config *config,
+                     struct sshflow_link **out);
+
+/**
+ * Tells what the peer is: its identification line "SSH-2.0-..." (RFC 4253
+ * section 4.2), with or without CR LF, and 0 or SSHFLOW_PEER_HAS_SSHFLOW.
+ * Windows are then no larger than the peer's buffers bear: 2 MiB towards
+ * OpenSSH up to 3.8, and 15 MiB towards whoever is not known to bear more.
+ * Without this call 15 MiB holds. May be called again.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL, an unknown
+ * flag, or a line that does not begin with "SSH-"; nothing changes then.
+ */
+int sshflow_link_peer(struct sshflow_link *link,
+                      const char *ident,
+                      size_t ident_len,
+                      uint32_t flags);
+
+/**
+ * Gives a sample of the path's minimum round trip, in microseconds, taken at
+ * `now_us` (microseconds of a monotonic clock, as everywhere here). Optional;
+ * about once a round trip is plenty. sshflow_tcp_min_rtt() is one way to get
+ * it; plain round trips do too, since the least of the last minutes counts.
+ * Below 1000 the path is a LAN and every window behaves as OpenSSH's own.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL and for
+ * UINT32_MAX, by which kernels say that they do not know.
+ */
+int sshflow_link_rtt(struct sshflow_link *link,
+                     uint64_t now_us,
+                     uint32_t min_rtt_us);
+
+/**
+ * Frees a link. Its windows stay usable, and may be freed later. NULL is a
+ * no-op.
+ */
+void sshflow_link_free(struct sshflow_link *link);
+
+/**
+ * Asks the kernel for the minimum round trip of the TCP connection behind the
+ * descriptor `fd` and writes it to `*min_rtt_us`, in microseconds, on success
+ * only. Linux since 4.6 knows the minimum; FreeBSD and OpenBSD tell the
+ * smoothed round trip, macOS the latest in whole milliseconds, which do for
+ * sshflow_link_rtt() as well. One system call; nothing is kept.
+ *
+ * Returns SSHFLOW_OK; SSHFLOW_ERR_UNSUPPORTED if `fd` is no TCP connection (a
+ * pipe, say) or the system does not tell; SSHFLOW_ERR_STATE if nothing has
+ * been measured yet; SSHFLOW_ERR_INVALID_ARGUMENT for NULL or a descriptor
+ * that is not open.
+ */
+int sshflow_tcp_min_rtt(int fd, uint32_t *min_rtt_us);
+
+/**
+ * Makes the window of a channel and writes it to `*out`, on success only.
+ * `kind`: an SSHFLOW_CHANNEL_ number. `initial_window`: bytes of credit that
+ * the peer already has from the open or its confirmation; 0 if it has none
+ * (a session of OpenSSH's server): the first sshflow_window_adjust() then
+ * grants what stock OpenSSH does, 2 MiB, for X11 64 KiB. `max_packet`: the
+ * largest packet that the peer was allowed, in bytes.
+ *
+ * Returns SSHFLOW_OK, SSHFLOW_ERR_INVALID_ARGUMENT for NULL, an unknown kind,
+ * `initial_window` above 2^31-1 or `max_packet` 0, or SSHFLOW_ERR_NO_MEMORY.
+ */
+int sshflow_window_new(struct sshflow_link *link,
+                       int kind,
+                       uint32_t initial_window,
+                       uint32_t max_packet,
+                       struct sshflow_window **out);
+
+/**
+ * `bytes` of data arrived from the peer at `now_us`. More than its credit is
+ * counted as received and leaves it no credit; whether that ends the
+ * connection is the host's decision.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL.
+ */
+int sshflow_window_received(struct sshflow_window *window,
+                            uint64_t now_us,
+                            uint32_t bytes);
+
+/**
+ * The host handed `bytes` of what was received on, or dropped them.
+ *
+ * Returns SSHFLOW_OK, SSHFLOW_ERR_INVALID_ARGUMENT for NULL, or
+ * SSHFLOW_ERR_STATE for more than was received and not yet consumed; nothing
+ * is counted then, and the window stays usable.
+ */
+int sshflow_window_consumed(struct sshflow_window *window,
+                            uint64_t now_us,
+                            uint32_t bytes);
+
+/**
+ * Asks for the increment that SSH_MSG_CHANNEL_WINDOW_ADJUST should carry now,
+ * and writes it to `*increment`: bytes, 0 to send nothing. What is returned
+ * counts as granted: a host that cannot send it now sends the same number
+ * later, and does not ask again for it. Call it whenever something was
+ * consumed; it is cheap.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL.
+ */
+int sshflow_window_adjust(struct sshflow_window *window,
+                          uint64_t now_us,
+                          uint32_t *increment);
+
+/**
+ * The host gives the peer `bytes` of credit by itself. Call it before sending
+ * them.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL and for credit
+ * that would go over 2^31-1 or over what the peer bears; nothing is counted
+ * then, and should not be sent.
+ */
+int sshflow_window_granted(struct sshflow_window *window,
+                           uint64_t now_us,
+                           uint32_t bytes);
+
+/**
+ * The host wants the peer to have at least `bytes` of credit after the next
+ * sshflow_window_adjust(): it is about to read that much. Granted as far as
+ * the peer and the budget allow.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL.
+ */
+int sshflow_window_require(struct sshflow_window *window, uint32_t bytes);
+
+/**
+ * Tells what to plan with, in bytes. `*size`: the window in force, the most
+ * that the peer can have under way and waiting; it grows with an adjust and
+ * shrinks as credit is used up. `*outstanding`: how much a protocol above,
+ * SFTP say, should have requested and not yet got.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL.
+ */
+int sshflow_window_target(const struct sshflow_window *window,
+                          uint32_t *size,
+                          uint32_t *outstanding);
+
+/**
+ * Writes the window's state and history to `*stats`, of which the caller
+ * knows `stats_size` bytes (sizeof *stats). A shorter structure gets the
+ * front, a longer one zeroes behind.
+ *
+ * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL and for a size
+ * of 0 or above 4096.
+ */
+int sshflow_window_stats(const struct sshflow_window *window,
+                         struct sshflow_window_stats *stats,
+                         size_t stats_size);
+
+/**
+ * A few words for the `reason` in sshflow_window_stats, as in "path needs
+ * more". Static; never NULL.
+ */
+const char *sshflow_window_reason(uint32_t reason);
+
+/**
+ * Frees a window. NULL is a no-op.
+ */
+void sshflow_window_free(struct sshflow_window *window);
 
 #ifdef __cplusplus
 }  // extern "C"

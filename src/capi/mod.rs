@@ -8,6 +8,7 @@
 pub(crate) mod alloc;
 mod guard;
 mod handle;
+mod shared;
 
 pub mod version;
 // The order of the header.
@@ -16,3 +17,7 @@ pub mod method;
 
 pub mod compressor;
 pub mod decompressor;
+
+pub mod link;
+pub mod tcp_rtt;
+pub mod window;

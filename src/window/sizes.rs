@@ -47,8 +47,6 @@ const WORTH_A_CHANGE: (u64, u64) = (21, 20);
 pub(super) struct Sizes {
     pub rtt_us: u32,
     pub latency: bool,
-    /// The window without this library, in bytes.
-    pub stock: u32,
     /// Bounds in bytes.
     pub floor: u32,
     pub cap: u32,
@@ -65,7 +63,6 @@ impl Sizes {
         Sizes {
             rtt_us,
             latency,
-            stock,
             floor: floor.min(cap),
             cap,
         }

@@ -1,6 +1,8 @@
 #![forbid(unsafe_code)]
 //! What a host can show its user about one window.
 
+use std::ffi::CStr;
+
 /// Why a window last changed. The numbers are part of the ABI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
@@ -26,6 +28,25 @@ pub enum Reason {
     Host = 8,
     /// The peer bears no more.
     Peer = 9,
+}
+
+impl Reason {
+    /// A few words for a person, from the number.
+    pub const fn words(number: u32) -> &'static CStr {
+        match number {
+            0 => c"stock window",
+            1 => c"path needs more",
+            2 => c"path needs less",
+            3 => c"cut for latency",
+            4 => c"idle",
+            5 => c"probing",
+            6 => c"probe undone",
+            7 => c"shared budget",
+            8 => c"asked by the host",
+            9 => c"limit of the peer",
+            _ => c"unknown",
+        }
+    }
 }
 
 /// The state and the history of one window. Fields are only ever added at the
@@ -63,7 +84,7 @@ pub struct WindowStats {
     pub shrinks: u32,
     /// How often another size was tried for its effect on the rate.
     pub probes: u32,
-    /// Why it last changed: one of the `Reason` numbers.
+    /// Why it last changed; sshflow_window_reason() says it in words.
     pub reason: u32,
     /// 1 while latency mode holds on this connection, else 0.
     pub latency_mode: u32,
