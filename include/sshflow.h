@@ -312,9 +312,10 @@ typedef struct sshflow_decompress_stats {
 
 /**
  * The state and the history of one window. Fields are only ever added at the
- * end.
+ * end. In C it is `struct sshflow_window_stats`, because the function of that
+ * name leaves no room for a typedef.
  */
-typedef struct sshflow_window_stats {
+struct sshflow_window_stats {
     /**
      * Bytes received since the channel was opened.
      */
@@ -383,7 +384,7 @@ typedef struct sshflow_window_stats {
      * 1 while latency mode holds on this connection, else 0.
      */
     uint32_t latency_mode;
-} sshflow_window_stats;
+};
 
 
 

@@ -50,7 +50,8 @@ impl Reason {
 }
 
 /// The state and the history of one window. Fields are only ever added at the
-/// end.
+/// end. In C it is `struct sshflow_window_stats`, because the function of that
+/// name leaves no room for a typedef.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(C)]
 pub struct WindowStats {
