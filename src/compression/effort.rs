@@ -107,6 +107,9 @@ pub struct Summary {
 
 /// Shorter packets are not worth any thought.
 const SMALL_PACKET: usize = 128;
+/// Where latency comes first: an echo or a redraw is not worth any either, but
+/// a terminal that shows a long file is.
+const QUICK_PACKET: usize = 1024;
 /// How often the plan is looked at: not sooner than this, nor for fewer packets.
 const WINDOW_NS: f32 = 20e6;
 const FIRST_WINDOW_NS: f32 = 2e6;
@@ -242,7 +245,12 @@ impl Controller {
     /// called at most once, and only if the answer matters.
     pub fn choose(&mut self, situation: &Situation, sample: impl FnOnce() -> Probe) -> Effort {
         self.account(situation.now_ns);
-        let small = situation.interactive || situation.payload_len < SMALL_PACKET;
+        let quick = if situation.interactive {
+            QUICK_PACKET
+        } else {
+            SMALL_PACKET
+        };
+        let small = situation.payload_len < quick;
         if situation.interactive {
             self.interactive_ns = Some(situation.now_ns);
         }

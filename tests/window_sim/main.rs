@@ -54,8 +54,16 @@ fn show(name: &str, o: &Outcome) {
     for (at, windows) in o.windows.iter().enumerate() {
         let step = (windows.len() / 20).max(1);
         let w: Vec<u32> = windows.iter().step_by(step).map(|w| w >> 10).collect();
-        let r: Vec<u32> = o.samples[at].chunks(step).map(|c| (c.iter().sum::<f64>() / c.len() as f64 / 1e5) as u32).collect();
-        println!("{name} ch{at}: W {w:?} rate MB/s {r:?} backlog {:.1} MB probes {} gap {:.0}", o.largest_backlog[at] / 1e6, o.probes, o.longest_gap_us / 1e3);
+        let r: Vec<u32> = o.samples[at]
+            .chunks(step)
+            .map(|c| (c.iter().sum::<f64>() / c.len() as f64 / 1e5) as u32)
+            .collect();
+        println!(
+            "{name} ch{at}: W {w:?} rate MB/s {r:?} backlog {:.1} MB probes {} gap {:.0}",
+            o.largest_backlog[at] / 1e6,
+            o.probes,
+            o.longest_gap_us / 1e3
+        );
     }
     if !o.echoes.is_empty() {
         println!("{name}: echo median {:.0} ms", o.median_echo_ms());
@@ -66,7 +74,13 @@ fn show(name: &str, o: &Outcome) {
 #[ignore]
 fn explore2() {
     // latency mode
-    for (mbit, rtt) in [(20.0, 30.0), (100.0, 30.0), (20.0, 100.0), (400.0, 100.0), (5.0, 50.0)] {
+    for (mbit, rtt) in [
+        (20.0, 30.0),
+        (100.0, 30.0),
+        (20.0, 100.0),
+        (400.0, 100.0),
+        (5.0, 50.0),
+    ] {
         for cc in [Congestion::Cubic, Congestion::Bbr] {
             let mut s = Scenario::new(mbit, rtt);
             s.path.queue = 4.0 * MIB;
@@ -101,7 +115,16 @@ fn explore2() {
             s.sockets.congestion = cc;
             s.typing = typing;
             s.seconds = 60.0;
-            s.changes = vec![(5e6, Path { rtt_us: 120e3, ..s.path }), (40e6, s.path)];
+            s.changes = vec![
+                (
+                    5e6,
+                    Path {
+                        rtt_us: 120e3,
+                        ..s.path
+                    },
+                ),
+                (40e6, s.path),
+            ];
             show(&format!("step {cc:?} typing {typing}"), &s.run());
             show(&format!("step {cc:?} free"), &s.unlimited().run());
         }
