@@ -5,6 +5,7 @@
 #   die TEXT…                  say what is wrong and end with status 1
 #   need_packages PKG…         have these Debian packages installed
 #   fetch_source NAME VERSION  print the path of the verified upstream tarball
+#   fetch_debian_part NAME VERSION  print the path of Debian's own part of it
 #   hash_inputs PATH…          print one hash over the contents of files and folders
 #   free_port [COUNT]          print TCP ports of loopback that are free now
 #
@@ -106,6 +107,23 @@ fetch_source() {
 			die "$dir/$file is not the file that scripts/sources.sha256 names: remove it and try again"
 	) 9>"$dir/.lock" || exit 1
 	printf '%s\n' "$dir/$file"
+}
+
+# Prints the path of the tarball with Debian's own packaging and patches.  It
+# moves with Debian's security updates, so apt's signatures vouch for it.
+fetch_debian_part() {
+	local name=$1 version=$2 dir=$SSHFLOW_TARGET/src/debian
+	mkdir -p "$dir"
+	(
+		need_packages dpkg-dev ca-certificates debian-archive-keyring
+		_private_apt
+		apt-get -qq update </dev/null >&2 || die "could not fetch the lists of source packages"
+		version=$(_source_version "$name" "$(basename -- "$(fetch_source "$name" "$version")")")
+		cd "$dir" || exit
+		apt-get -qq source --download-only --debian-only "$name=$version" </dev/null >&2 ||
+			die "could not download Debian's patches for $name $version"
+		printf '%s\n' "$dir/${name}_${version#*:}.debian.tar.xz"
+	) || exit 1
 }
 
 hash_inputs() {
