@@ -118,9 +118,21 @@ const WINDOW_PACKETS: u32 = 4;
 const CYCLE_NS: f32 = 20e6;
 /// A better plan is taken when the time it would have saved since it was first
 /// seen exceeds this.
-const CONVINCED_NS: f32 = 3e6;
+const CONVINCED_NS: f32 = 10e6;
+const FIRST_CONVINCED_NS: f32 = 2e6;
+/// How long a connection is new.
+const NEW_NS: f32 = 0.3e9;
 /// What is left of an old class share after one more packet.
 const CLASS_FADE: f32 = 0.98;
+/// A gain below this share is noise.
+const WORTH_A_CHANGE: f32 = 0.005;
+/// The socket is filled on purpose, to see how fast the link is, if that could
+/// save this share of our time.
+const WORTH_A_LOOK: f32 = 0.97;
+/// No single look counts for longer than this.
+const LONGEST_LOOK_NS: f32 = 50e6;
+/// What an effort that was not tried may be cheaper than expected.
+const HOPE: f32 = 0.15;
 /// A stream's cold start must pay off within this time.
 const HORIZON_NS: f32 = 4e9;
 /// While a trial is under way only a gain this large changes the plan.
@@ -151,6 +163,8 @@ pub struct Controller {
     downstream: Downstream,
     plan: Plan,
     dither: [f32; CLASSES],
+    /// The rung of the present run of packets, and how many are left of it.
+    run: [(u8, u8); CLASSES],
     weight: [f32; CLASSES],
     class: usize,
     same_class: u32,
@@ -182,6 +196,7 @@ pub struct Controller {
     pace: Pace,
     main: (usize, usize),
     changes: u64,
+    plans: u64,
 }
 
 impl Controller {
@@ -196,6 +211,7 @@ impl Controller {
             downstream: Downstream::new(),
             plan: Plan::default(),
             dither: [0.0; CLASSES],
+            run: [(0, 0); CLASSES],
             weight: [0.0; CLASSES],
             class: 0,
             same_class: 0,
@@ -220,6 +236,7 @@ impl Controller {
             pace: Pace::Sender,
             main: (0, 0),
             changes: 0,
+            plans: 0,
         };
         let (plan, _) = controller.prices().solve();
         controller.plan = plan;
@@ -283,13 +300,12 @@ impl Controller {
         let ratio = (wire / len.max(1.0)).min(1.0);
         let engine = self.model.cost(pending.class, tried) * len;
         let expected = self.host.at(ratio) * len;
-        let like_us = expected
-            + engine
-                * if outcome.effort == Effort::Stored {
-                    0.0
-                } else {
-                    self.wire.rungs[tried].decode
-                };
+        let decode = if outcome.effort == Effort::Stored {
+            0.0
+        } else {
+            self.model.decode(pending.class, tried) * len
+        };
+        let like_us = expected + decode;
         let waste = self.model.waste(tried, len);
         let expected_wire = self.model.ratio(pending.class, tried) * len + waste;
         self.downstream.sent(wire, like_us);
@@ -352,6 +368,11 @@ impl Controller {
         }
     }
 
+    /// How often the plan has changed, in any part.
+    pub fn plans(&self) -> u64 {
+        self.plans
+    }
+
     /// The present beliefs in one line, for tests and debugging.
     pub fn explain(&self) -> impl std::fmt::Display + '_ {
         Explanation(self)
@@ -359,11 +380,9 @@ impl Controller {
 
     /// Books the time since the last packet.
     fn account(&mut self, now_ns: u64) {
-        let usual = match self.last {
-            Some((len, ratio)) => self.host.at(ratio) * len,
-            None => self.host.at(1.0) * 32768.0,
-        };
-        let (kind, gap) = self.flow.enter(now_ns, usual);
+        let (len, ratio) = self.last.unwrap_or((32768.0, 1.0));
+        let usual = self.host.at(ratio) * len;
+        let (kind, gap) = self.flow.enter(now_ns, usual, len);
         for tally in [&mut self.window, &mut self.cycle, &mut self.since_full] {
             tally.elapsed += gap;
             match kind {
@@ -467,15 +486,23 @@ impl Controller {
         let (plan, load) = prices.solve();
         let now = prices.load(&self.plan);
         self.pace = self.pace_of(&now);
-        // Does the link keep us from what would cost us least?
-        self.link_matters = load.link > 0.9 * load.sender;
+        // Does the belief about the link keep us from what would cost us least?
+        let thrift = prices.least_sender() < WORTH_A_LOOK * load.sender;
+        self.link_matters = load.link > 0.9 * load.sender
+            || !self.downstream.bounded()
+            || (thrift && self.receiver_full != Some(true));
         let gain = 1.0 - load.time() / now.time();
-        if gain < 0.003 {
-            self.advantage_ns = 0.0;
+        self.advantage_ns += (gain - WORTH_A_CHANGE) * elapsed.min(LONGEST_LOOK_NS);
+        self.advantage_ns = self.advantage_ns.max(0.0);
+        if gain < WORTH_A_CHANGE {
             return;
         }
-        self.advantage_ns += gain * elapsed;
-        if self.advantage_ns < CONVINCED_NS && self.started {
+        let needed = if self.age_ns < NEW_NS {
+            FIRST_CONVINCED_NS
+        } else {
+            CONVINCED_NS
+        };
+        if self.advantage_ns < needed && self.started {
             return;
         }
         let told = self.receiver_full.is_some();
@@ -497,6 +524,7 @@ impl Controller {
         self.advantage_ns = 0.0;
         self.downstream.plan_changed(now.wire, load.wire);
         self.plan = plan;
+        self.plans += 1;
         self.note_main();
     }
 
@@ -552,16 +580,20 @@ impl Controller {
         }
     }
 
-    /// The rung for a packet of the present class: mixes by error diffusion.
+    /// The rung for a packet of the present class: mixes by error diffusion,
+    /// in runs where a change costs something.
     fn pick(&mut self) -> usize {
         let Share { base, extra, share } = self.plan[self.class];
-        let dither = &mut self.dither[self.class];
-        *dither += share;
-        if *dither >= 1.0 {
-            *dither -= 1.0;
-            return usize::from(extra);
+        let (rung, left) = &mut self.run[self.class];
+        if *left == 0 || (*rung != base && *rung != extra) || share == 0.0 {
+            let dither = &mut self.dither[self.class];
+            *dither += share;
+            let more = *dither >= 1.0;
+            *dither -= if more { 1.0 } else { 0.0 };
+            (*rung, *left) = (if more { extra } else { base }, self.wire.run);
         }
-        usize::from(base)
+        *left -= 1;
+        usize::from(*rung)
     }
 
     fn rung_of(&self, effort: Effort) -> usize {
@@ -595,7 +627,13 @@ impl Controller {
         let horizon = HORIZON_NS.max(self.age_ns) / self.usual_time();
         for k in 0..CLASSES {
             for (e, rung) in self.wire.rungs.iter().enumerate() {
-                let cost = self.model.cost(k, e);
+                // What was not tried yet gets the benefit of the doubt.
+                let hope = if e == 0 {
+                    0.0
+                } else {
+                    HOPE * self.model.novelty(k, e)
+                };
+                let cost = self.model.cost(k, e) * (1.0 - hope);
                 let ratio = self.model.ratio(k, e);
                 let host = self.host.at(ratio);
                 let wire = if e == 0 {
@@ -606,7 +644,7 @@ impl Controller {
                 };
                 prices.wire[k][e] = wire;
                 prices.sender[k][e] = (cost + host) * self.stretch * HEADROOM;
-                let decode = if e == 0 { 0.0 } else { cost * rung.decode };
+                let decode = if e == 0 { 0.0 } else { self.model.decode(k, e) };
                 prices.peer[k][e] = (host + decode) * self.downstream.peer();
                 let level = match rung.effort {
                     Effort::Stored => i8::MIN,
@@ -662,7 +700,7 @@ impl std::fmt::Display for Explanation<'_> {
         let load = c.prices().load(&c.plan);
         write!(
             f,
-            "{:?} link {:.2} MB/s peer {:.2} stretch {:.2} wire {:.2} host {:.2}+{:.2} ns/B; sender {:.1} link {:.1} peer {:.1} ns/B; plan",
+            "{:?} B {:.2} P {:.2} x {:.2} w {:.2} h {:.2}+{:.2}; S {:.1} L {:.1} P {:.1};",
             c.pace,
             1e3 / c.downstream.link_ns(),
             c.downstream.peer(),

@@ -48,7 +48,7 @@ pub struct Auto {
     probed: bool,
     /// Print what is chosen, and the controller's state when the choice changes.
     pub trace: bool,
-    last_plan: String,
+    last_plan: u64,
     count: u32,
 }
 
@@ -64,32 +64,27 @@ impl Auto {
             controller: Controller::new(wire, Limits::default()),
             probed: false,
             trace: false,
-            last_plan: String::new(),
+            last_plan: 0,
             count: 0,
         }
     }
 }
 
 impl Auto {
-    /// Prints the controller's beliefs when the levels in its plan change.
+    /// Prints the controller's beliefs whenever its plan has changed.
     fn print_changes(&mut self, packet: &Packet, effort: Effort) {
-        let text = self.controller.explain().to_string();
-        let plan = text.split("; plan").last().unwrap_or_default();
-        // The figures always change; the levels stand between them.
-        let levels: String = plan
-            .split_whitespace()
-            .filter(|word| word.contains("Level") || word.contains("Stored"))
-            .map(|word| word.trim_start_matches(|c: char| "+0123456789.".contains(c)))
-            .collect();
-        if self.last_plan != levels || self.count % 5000 == 0 {
+        let plans = self.controller.plans();
+        if self.last_plan != plans {
+            self.last_plan = plans;
             println!(
-                "{:9.4} s #{} {effort:?} queue {:?} probe {:.2} {text}",
+                "{:8.4} s #{} {effort:?} q {:?} p {:.2} {:?} {}",
                 packet.now_ns as f64 / 1e9,
                 self.count,
-                packet.queued,
+                packet.queued.map_or(-1, |q| q as i64),
                 packet.probe,
+                packet.receiver_full,
+                self.controller.explain(),
             );
-            self.last_plan = levels;
         }
     }
 }

@@ -17,13 +17,17 @@ const TOLERANCE: f32 = 0.04;
 /// of effort needs to reach the peer. Send and receive buffer as Linux sizes
 /// them for a busy connection.
 const PIPE: f32 = 4e6;
-/// What lies there is remembered as a mean over about this many bytes.
-const PIPE_MEMORY: f32 = 1.5e6;
+/// What lies there is remembered as means over about so many bytes; where
+/// they differ, nobody knows what drains at present.
+const PIPE_MEMORY: [f32; 2] = [0.4e6, 4e6];
+const PIPE_AGREES: f32 = 0.15;
 /// The first time the socket is full, most of what it took is still in it.
 const FIRST_SHARE: f32 = 0.3;
 /// When the peer sets the pace, the link is taken for this much faster, until
 /// more is known.
-const LINK_BEHIND_PEER: f32 = 8.0;
+const LINK_BEHIND_PEER: f32 = 3.0;
+/// For so long a measured pace of the link is remembered in that case.
+const LINK_MEMORY_NS: f32 = 10e9;
 /// Less than this cannot have reached the peer.
 const REACHES_PEER: f32 = 256e3;
 /// A peer may be this much slower than the machine that the wire's figures
@@ -37,6 +41,9 @@ const FIRST_PEER: f32 = 0.5;
 const QUIET_CYCLES: f32 = 6.0;
 const QUIET_NS: f32 = 60e6;
 const LONGEST_QUIET_NS: f32 = 8e9;
+/// The first step of doubt; each next one is a quarter larger, up to doubling.
+const FIRST_GROWTH: f32 = 1.1;
+const GUESS_GROWTH: f32 = 1.5;
 /// What the socket and the host's queue take at first.
 const FIRST_SLACK: f32 = 256.0 * 1024.0;
 /// What a trial may cost if it turns out that the peer is the bottleneck.
@@ -70,12 +77,21 @@ struct Trial {
     like_us_before: f32,
 }
 
+/// What was sent lately.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pipe {
+    wire: f32,
+    like_us: f32,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Downstream {
     /// Bytes per nanosecond that the link carries.
     link: f32,
     /// Whether that was measured with the socket full, or is a guess.
     measured: bool,
+    /// Whether the socket was ever full at all.
+    bounded: bool,
     /// The peer's slowness, as a multiple of our own.
     peer: f32,
     trial: Option<Trial>,
@@ -92,8 +108,11 @@ pub struct Downstream {
     /// Bytes that the socket takes after it became writable again.
     slack: f32,
     /// What is on its way to the peer: bytes, and a peer's work if like us.
-    pipe_wire: f32,
-    pipe_like_us: f32,
+    pipe: [Pipe; 2],
+    /// The link's pace when it was last known to be the bottleneck, and how
+    /// long ago that is.
+    link_seen: f32,
+    link_age_ns: f32,
     /// How long a belief in a slow peer holds before it is put to the test.
     hold_ns: f32,
     held_ns: f32,
@@ -104,6 +123,7 @@ impl Downstream {
         Downstream {
             link: FIRST_GUESS / 1e9,
             measured: false,
+            bounded: false,
             peer: FIRST_PEER,
             trial: None,
             link_confirmed: false,
@@ -115,8 +135,9 @@ impl Downstream {
             quiet_ns: QUIET_NS,
             raised: false,
             slack: FIRST_SLACK,
-            pipe_wire: 0.0,
-            pipe_like_us: 0.0,
+            pipe: [Pipe::default(); 2],
+            link_seen: 0.0,
+            link_age_ns: 0.0,
             hold_ns: 1e9,
             held_ns: 0.0,
         }
@@ -135,6 +156,11 @@ impl Downstream {
     /// Whether the socket was ever full.
     pub fn measured(&self) -> bool {
         self.measured
+    }
+
+    /// Whether there is any evidence of how fast the link is.
+    pub fn bounded(&self) -> bool {
+        self.bounded
     }
 
     /// How many times slower than the wire's figures we are ourselves.
@@ -181,20 +207,35 @@ impl Downstream {
     /// The socket became full for the first time since it was seen empty: the
     /// link carries no more than this, bytes per nanosecond.
     pub fn at_most(&mut self, pace: f32) {
-        let pace = if self.measured {
+        let pace = if self.bounded {
             pace
         } else {
             FIRST_SHARE * pace
         };
         self.link = self.link.min(pace);
+        self.bounded = true;
+        self.growth = if self.measured {
+            FIRST_GROWTH
+        } else {
+            GUESS_GROWTH
+        };
     }
 
     /// A packet of `wire` bytes went out for which a peer like us would need
     /// `like_us` nanoseconds.
     pub fn sent(&mut self, wire: f32, like_us: f32) {
-        let keep = (1.0 - wire / PIPE_MEMORY).max(0.0);
-        self.pipe_wire = self.pipe_wire * keep + wire;
-        self.pipe_like_us = self.pipe_like_us * keep + like_us;
+        for (pipe, memory) in self.pipe.iter_mut().zip(PIPE_MEMORY) {
+            let keep = (1.0 - wire / memory).max(0.0);
+            pipe.wire = pipe.wire * keep + wire;
+            pipe.like_us = pipe.like_us * keep + like_us;
+        }
+    }
+
+    /// How much slower than we the peer is if it is what sets this pace.
+    fn peer_at(&self, pace: f32) -> Option<f32> {
+        let [recent, longer] = self.pipe.map(|p| p.wire / p.like_us.max(1e-3));
+        let agree = (recent / longer - 1.0).abs() < PIPE_AGREES;
+        agree.then_some(recent / pace)
     }
 
     /// Learns from a stretch with the socket full at both ends. `told`: the
@@ -206,22 +247,29 @@ impl Downstream {
             self.quiet_ns = (self.quiet_ns * 2.0).min(LONGEST_QUIET_NS);
         }
         self.raised = false;
-        self.growth = 1.1;
+        self.growth = FIRST_GROWTH;
         if !self.measured {
             self.measured = true;
             self.link = pace;
         }
         let gain = (seen.blocked * 8.0).min(1.0) * 0.5;
-        // What drains now was sent some time ago.
-        let peer = self.pipe_wire / (pace * self.pipe_like_us.max(1e-3));
+        let peer = self.peer_at(pace);
+        self.link_age_ns += seen.elapsed;
         match told {
             Some(true) => {
-                self.peer += (peer - self.peer) * gain;
+                if let Some(peer) = peer {
+                    let first = self.peer <= FIRST_PEER;
+                    self.peer += (peer - self.peer) * if first { 1.0 } else { gain };
+                }
                 self.blame_peer(pace);
             }
             Some(false) => {
-                self.peer = self.peer.min(peer);
+                if let Some(peer) = peer {
+                    self.peer = self.peer.min(peer);
+                }
                 self.follow_link(pace, seen.blocked, gain);
+                self.link_seen = self.link;
+                self.link_age_ns = 0.0;
                 self.link_confirmed = true;
                 self.trial = None;
             }
@@ -235,7 +283,13 @@ impl Downstream {
     /// The peer sets the pace, so nothing is known of the link but that it
     /// carries more than this.
     fn blame_peer(&mut self, pace: f32) {
-        self.link = self.link.max(LINK_BEHIND_PEER * pace);
+        let seen = self.link_seen > 0.0 && self.link_age_ns < LINK_MEMORY_NS;
+        let hoped = if seen {
+            self.link_seen
+        } else {
+            LINK_BEHIND_PEER * pace
+        };
+        self.link = self.link.max(hoped).max(pace);
         self.link_confirmed = false;
         self.trial = None;
     }
@@ -341,7 +395,7 @@ impl Downstream {
         // not been full for so long that we must be what is slow.
         let too_much = wire - self.link * elapsed > slack;
         let too_long = matters
-            && if self.measured {
+            && if self.bounded {
                 elapsed > (QUIET_CYCLES * self.cycle_ns).max(self.quiet_ns)
             } else {
                 wire > slack

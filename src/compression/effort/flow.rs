@@ -15,6 +15,9 @@ const LONG_GAP_UNKNOWN: (f32, f32) = (3.0, 150_000.0);
 /// Nobody computes for this long between two packets; it was idle.
 const IDLE_NS: f32 = 150e6;
 
+/// How fast the memory of the shortest gap fades, per packet.
+const SHORTEST_FADE: f32 = 1.02;
+
 /// What a gap between two packets was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gap {
@@ -56,6 +59,9 @@ pub struct Flow {
     queue_left: Option<usize>,
     queued: Option<usize>,
     window_limited: bool,
+    /// The shortest gap of late, nanoseconds per payload byte: the host's own
+    /// work where sends block and the queue is not known.
+    shortest: f32,
 }
 
 impl Flow {
@@ -65,6 +71,7 @@ impl Flow {
             queue_left: None,
             queued: None,
             window_limited: false,
+            shortest: f32::INFINITY,
         }
     }
 
@@ -74,12 +81,18 @@ impl Flow {
     }
 
     /// A packet comes in at `now_ns`, where `usual` nanoseconds of host work
-    /// were to be expected since the last one left.
-    pub fn enter(&mut self, now_ns: u64, usual: f32) -> (Gap, f32) {
+    /// were to be expected since the last one, of `len` bytes, left.
+    pub fn enter(&mut self, now_ns: u64, usual: f32, len: f32) -> (Gap, f32) {
         let Some(left) = self.left_ns else {
             return (Gap::Idle, 0.0);
         };
         let gap = now_ns.saturating_sub(left) as f32;
+        let usual = if self.queue_left.is_none() {
+            self.shortest = (self.shortest * SHORTEST_FADE).min(gap / len);
+            usual.max(self.shortest * len)
+        } else {
+            usual
+        };
         let longer_than = |(factor, more): (f32, f32)| gap > factor * usual + more;
         let limited = std::mem::take(&mut self.window_limited);
         let kind = match self.queue_left {

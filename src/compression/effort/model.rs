@@ -8,8 +8,10 @@ use super::wire::{Wire, CLASSES, MAX_RUNGS};
 
 /// Fastest and slowest learning: the first sample counts in full, a later one
 /// at least this much.
-const COMMON_GAIN: f32 = 0.06;
-const OWN_GAIN: f32 = 0.04;
+const COMMON_GAIN: f32 = 0.04;
+const OWN_GAIN: f32 = 0.01;
+/// The wire's figures count as this many samples of how the efforts compare.
+const OWN_TRUST: f32 = 6.0;
 /// A single sample counts for no more than this much above the estimate.
 const CLIP: f32 = 3.0;
 /// No packet shrinks below this share.
@@ -17,7 +19,7 @@ const LEAST_RATIO: f32 = 1e-4;
 /// A gain below this counts as none.
 const HARDLY: f32 = 0.985;
 /// How fast a class that does not pack is doubted again, per packet left alone.
-const DOUBT: f32 = 0.002;
+const DOUBT: f32 = 0.0005;
 /// Payload bytes after which a stream's ratio counts as that of a warm one.
 const WARM_AFTER: f32 = 1024.0 * 1024.0;
 
@@ -52,7 +54,7 @@ impl Fit {
         let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
         // An effort keeps as its own what the others do not share.
         let alone = self.own_samples[rung] >= self.samples;
-        let own = (0.5 / self.own_samples[rung].max(1.0)).max(OWN_GAIN) * weight;
+        let own = (1.0 / (self.own_samples[rung] + OWN_TRUST)).max(OWN_GAIN) * weight;
         self.common = (self.common * (1.0 + common * miss)).clamp(1e-3, 1e3);
         if !alone {
             self.own[rung] = (self.own[rung] * (1.0 + own * miss)).clamp(0.05, 20.0);
@@ -99,6 +101,11 @@ impl Model {
         self.wire.rungs[rung].cost[class] * correction
     }
 
+    /// Nanoseconds per payload byte that a machine like ours needs to decode.
+    pub fn decode(&self, class: usize, rung: usize) -> f32 {
+        self.wire.rungs[rung].decode[class] * self.cost[class].common
+    }
+
     /// Bytes on the wire per payload byte, once the stream is warm.
     pub fn ratio(&self, class: usize, rung: usize) -> f32 {
         if rung == 0 {
@@ -110,6 +117,12 @@ impl Model {
         } else {
             ratio
         }
+    }
+
+    /// How little is known of an effort on a class: 1 at first, 0 after some
+    /// packets.
+    pub fn novelty(&self, class: usize, rung: usize) -> f32 {
+        (1.0 - self.cost[class].own_samples[rung] / OWN_TRUST).max(0.0)
     }
 
     /// Bytes on the wire that this effort would still waste before its stream

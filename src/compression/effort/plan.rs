@@ -88,6 +88,17 @@ impl Prices {
         load
     }
 
+    /// Our time per payload byte if only that counted.
+    pub fn least_sender(&self) -> f32 {
+        let cheapest = |k: usize| {
+            let allowed = (0..self.rungs).filter(|&e| self.allowed[k][e]);
+            allowed
+                .map(|e| self.sender[k][e])
+                .fold(f32::INFINITY, f32::min)
+        };
+        (0..CLASSES).map(|k| self.weight[k] * cheapest(k)).sum()
+    }
+
     /// The best plan, and what it costs.
     pub fn solve(&self) -> (Plan, Load) {
         let mut plan = Plan::default();
