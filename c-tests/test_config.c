@@ -15,7 +15,7 @@ static const struct row {
 } rows[] = {
 	{ "level", AUTO, -7, 19, { NULL, NULL }, 1, 0 },
 	{ "max_payload", 262144, 1024, 134217728, { NULL, NULL }, 0, 1 },
-	{ "memory_limit", 25165824, 0, 1073741824, { NULL, NULL }, 0, 1 },
+	{ "memory_limit", 33554432, 0, 1073741824, { NULL, NULL }, 0, 1 },
 	{ "max_packet_time_us", 10000, 50, 1000000, { NULL, NULL }, 0, 1 },
 	{ "isolation", 1, 0, 1, { "off", "on" }, 0, 0 },
 	{ "window_policy", 1, 0, 1, { "fixed", "auto" }, 0, 0 },

@@ -34,6 +34,32 @@ names_of_any_length(void **state)
 }
 
 static void
+peers_of_any_length(void **state)
+{
+	static const char ident[] = "SSH-2.0-OpenSSH_9.9\r\n";
+	sshflow_link *link;
+	size_t len;
+
+	UNUSED(state);
+	assert_int_equal(sshflow_link_new(NULL, &link), SSHFLOW_OK);
+	for (len = 0; len < 4; len++)
+		assert_int_equal(sshflow_link_peer(link, ident, len, 0),
+		    SSHFLOW_ERR_INVALID_ARGUMENT);
+	for (len = 4; len < sizeof(ident); len++)
+		assert_int_equal(sshflow_link_peer(link, ident, len, 1),
+		    SSHFLOW_OK);
+	assert_int_equal(sshflow_link_peer(link, NULL, 0, 0),
+	    SSHFLOW_ERR_INVALID_ARGUMENT);
+	assert_int_equal(sshflow_link_peer(link, ident, SIZE_MAX, 0),
+	    SSHFLOW_ERR_INVALID_ARGUMENT);
+	assert_int_equal(sshflow_link_peer(link, ident, TOO_LONG, 0),
+	    SSHFLOW_ERR_INVALID_ARGUMENT);
+	assert_int_equal(sshflow_link_peer(link, ident, 19, 2),
+	    SSHFLOW_ERR_INVALID_ARGUMENT);
+	sshflow_link_free(link);
+}
+
+static void
 bounds_of_any_length(void **state)
 {
 	static const size_t too_long[] = { ((size_t)1 << 30) + 1,
@@ -208,6 +234,12 @@ get_decompressor_stats(const void *handle, void *stats, size_t size)
 	return sshflow_decompressor_stats(handle, stats, size);
 }
 
+static int
+get_window_stats(const void *handle, void *stats, size_t size)
+{
+	return sshflow_window_stats(handle, stats, size);
+}
+
 static void
 statistics_for_older_and_newer_callers(void **state)
 {
@@ -219,10 +251,21 @@ statistics_for_older_and_newer_callers(void **state)
 	    sizeof(sshflow_compress_stats) };
 	const struct growing receiving = { get_decompressor_stats,
 	    decompressor, sizeof(sshflow_decompress_stats) };
+	struct growing flow = { get_window_stats, NULL,
+	    sizeof(struct sshflow_window_stats) };
+	sshflow_link *link;
+	sshflow_window *window;
 	uint64_t seed = 5;
 	int i;
 
 	UNUSED(state);
+	assert_int_equal(sshflow_link_new(NULL, &link), SSHFLOW_OK);
+	assert_int_equal(sshflow_window_new(link, SSHFLOW_CHANNEL_BULK,
+	    2097152, 32768, &window), SSHFLOW_OK);
+	flow.handle = window;
+	statistics_of_any_size(&flow);
+	sshflow_window_free(window);
+	sshflow_link_free(link);
 	for (i = 0; i < 20; i++)
 		exchange(compressor, decompressor, &seed, 0, 4096);
 	statistics_of_any_size(&sending);
@@ -261,6 +304,23 @@ fields_stay_where_they_are(void **state)
 	AT(sshflow_decompress_stats, memory_peak_bytes, 32);
 	AT(sshflow_decompress_stats, method, 40);
 	AT(sshflow_decompress_stats, reserved, 44);
+	AT(struct sshflow_window_stats, received, 0);
+	AT(struct sshflow_window_stats, consumed, 8);
+	AT(struct sshflow_window_stats, granted, 16);
+	AT(struct sshflow_window_stats, backlog, 24);
+	AT(struct sshflow_window_stats, rate, 32);
+	AT(struct sshflow_window_stats, window, 40);
+	AT(struct sshflow_window_stats, target, 44);
+	AT(struct sshflow_window_stats, stock, 48);
+	AT(struct sshflow_window_stats, credit, 52);
+	AT(struct sshflow_window_stats, peer_cap, 56);
+	AT(struct sshflow_window_stats, min_rtt_us, 60);
+	AT(struct sshflow_window_stats, adjusts, 64);
+	AT(struct sshflow_window_stats, grows, 68);
+	AT(struct sshflow_window_stats, shrinks, 72);
+	AT(struct sshflow_window_stats, probes, 76);
+	AT(struct sshflow_window_stats, reason, 80);
+	AT(struct sshflow_window_stats, latency_mode, 84);
 }
 
 int
@@ -268,6 +328,7 @@ main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_of_any_length),
+		cmocka_unit_test(peers_of_any_length),
 		cmocka_unit_test(bounds_of_any_length),
 		cmocka_unit_test(payloads_of_impossible_length),
 		cmocka_unit_test(rooms_of_impossible_length),

@@ -7,6 +7,9 @@
  */
 #include "support.h"
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 /* Every bit of `null` makes the pointer of that position NULL. */
 #define P(position, pointer) (null >> (position) & 1 ? NULL : (pointer))
 
@@ -14,6 +17,9 @@ static struct {
 	sshflow_config *config;
 	sshflow_compressor *compressor;
 	sshflow_decompressor *decompressor;
+	sshflow_link *link;
+	sshflow_window *window;
+	int socket;	/* of a TCP connection */
 	uint8_t packet[PACKET_MAX];
 	size_t packet_len;
 	uint8_t out[PACKET_MAX];
@@ -196,6 +202,115 @@ call_decompressor_stats(unsigned null)
 	return status;
 }
 
+static int
+call_link_new(unsigned null)
+{
+	sshflow_link *out = NULL;
+	int status = sshflow_link_new(P(0, it.config), P(1, &out));
+
+	assert_true((status == SSHFLOW_OK) == (out != NULL));
+	sshflow_link_free(out);
+	return status;
+}
+
+static int
+call_link_peer(unsigned null)
+{
+	return sshflow_link_peer(P(0, it.link), P(1, "SSH-2.0-OpenSSH_9.9"),
+	    19, 0);
+}
+
+static int
+call_link_rtt(unsigned null)
+{
+	return sshflow_link_rtt(P(0, it.link), 1, 20000);
+}
+
+static int
+call_tcp_min_rtt(unsigned null)
+{
+	uint32_t min_rtt_us = 77, before = 77;
+	int status = sshflow_tcp_min_rtt(it.socket, P(0, &min_rtt_us));
+
+	UNTOUCHED(min_rtt_us, before);
+	/* The system may not tell, as long as it says so. */
+	return status == SSHFLOW_ERR_UNSUPPORTED || status ==
+	    SSHFLOW_ERR_STATE ? SSHFLOW_OK : status;
+}
+
+static int
+call_window_new(unsigned null)
+{
+	sshflow_window *out = NULL;
+	int status = sshflow_window_new(P(0, it.link), SSHFLOW_CHANNEL_BULK,
+	    2097152, 32768, P(1, &out));
+
+	assert_true((status == SSHFLOW_OK) == (out != NULL));
+	sshflow_window_free(out);
+	return status;
+}
+
+static int
+call_window_received(unsigned null)
+{
+	return sshflow_window_received(P(0, it.window), 2, 1000);
+}
+
+static int
+call_window_consumed(unsigned null)
+{
+	return sshflow_window_consumed(P(0, it.window), 3, 100);
+}
+
+static int
+call_window_adjust(unsigned null)
+{
+	uint32_t increment = 77, before = 77;
+	int status = sshflow_window_adjust(P(0, it.window), 4,
+	    P(1, &increment));
+
+	UNTOUCHED(increment, before);
+	return status;
+}
+
+static int
+call_window_granted(unsigned null)
+{
+	return sshflow_window_granted(P(0, it.window), 5, 100);
+}
+
+static int
+call_window_require(unsigned null)
+{
+	return sshflow_window_require(P(0, it.window), 100);
+}
+
+static int
+call_window_target(unsigned null)
+{
+	uint32_t size = 77, outstanding = 77, before = 77;
+	int status = sshflow_window_target(P(0, it.window), P(1, &size),
+	    P(2, &outstanding));
+
+	UNTOUCHED(size, before);
+	UNTOUCHED(outstanding, before);
+	return status;
+}
+
+static int
+call_window_stats(unsigned null)
+{
+	struct sshflow_window_stats stats, before;
+	int status;
+
+	memset(&stats, 0x5a, sizeof(stats));
+	before = stats;
+	status = sshflow_window_stats(P(0, it.window), P(1, &stats),
+	    sizeof(stats));
+	UNTOUCHED(stats, before);
+	return status;
+}
+
 static const struct {
 	const char *name;
 	int (*call)(unsigned null);
@@ -216,6 +331,18 @@ static const struct {
 	{ "sshflow_decompressor_new", call_decompressor_new, 2, 1 },
 	{ "sshflow_decompress", call_decompress, 5, 0 },
 	{ "sshflow_decompressor_stats", call_decompressor_stats, 2, 0 },
+	{ "sshflow_link_new", call_link_new, 2, 1 },
+	{ "sshflow_link_peer", call_link_peer, 2, 0 },
+	{ "sshflow_link_rtt", call_link_rtt, 1, 0 },
+	{ "sshflow_tcp_min_rtt", call_tcp_min_rtt, 1, 0 },
+	{ "sshflow_window_new", call_window_new, 2, 0 },
+	{ "sshflow_window_received", call_window_received, 1, 0 },
+	{ "sshflow_window_consumed", call_window_consumed, 1, 0 },
+	{ "sshflow_window_adjust", call_window_adjust, 2, 0 },
+	{ "sshflow_window_granted", call_window_granted, 1, 0 },
+	{ "sshflow_window_require", call_window_require, 1, 0 },
+	{ "sshflow_window_target", call_window_target, 3, 0 },
+	{ "sshflow_window_stats", call_window_stats, 2, 0 },
 };
 
 static void
@@ -227,6 +354,10 @@ every_combination(int method)
 	it.config = config_with("level", "6");
 	it.compressor = compressor_with(method, "6");
 	it.decompressor = decompressor_of(method);
+	it.socket = socket(AF_INET, SOCK_STREAM, 0);
+	assert_int_equal(sshflow_link_new(NULL, &it.link), SSHFLOW_OK);
+	assert_int_equal(sshflow_window_new(it.link, SSHFLOW_CHANNEL_BULK,
+	    2097152, 32768, &it.window), SSHFLOW_OK);
 	for (i = 0; i < COUNT(calls); i++) {
 		for (null = 0; null < 1u << calls[i].positions; null++) {
 			expected = null & ~calls[i].optional ?
@@ -241,6 +372,9 @@ every_combination(int method)
 	sshflow_config_free(it.config);
 	sshflow_compressor_free(it.compressor);
 	sshflow_decompressor_free(it.decompressor);
+	sshflow_link_free(it.link);
+	sshflow_window_free(it.window);
+	close(it.socket);
 }
 
 static void
@@ -259,6 +393,8 @@ freeing_null_does_nothing(void **state)
 	sshflow_config_free(NULL);
 	sshflow_compressor_free(NULL);
 	sshflow_decompressor_free(NULL);
+	sshflow_link_free(NULL);
+	sshflow_window_free(NULL);
 }
 
 static void
@@ -281,6 +417,8 @@ functions_without_pointers_take_any_number(void **state)
 		    known);
 		assert_non_null(strstr(sshflow_method_list(numbers[i]),
 		    "none"));
+		assert_true(*sshflow_window_reason((uint32_t)numbers[i]) !=
+		    '\0');
 	}
 	assert_true(sshflow_version_number() < UINT32_C(0x01000000));
 	assert_non_null(strstr(sshflow_build_info(),

@@ -60,10 +60,17 @@ direction_init(struct direction *it, int method, uint64_t seed)
 }
 
 static void
-direction_free(struct direction *it)
+direction_end(struct direction *it)
 {
 	sshflow_compressor_free(it->writer);
 	sshflow_decompressor_free(it->reader);
+}
+
+static void
+direction_free(struct direction *it)
+{
+	direction_end(it);
+	free(it);
 }
 
 /* Without cmocka's assertions, which only the main thread can leave by. */
@@ -138,7 +145,7 @@ only_frees(struct direction *it)
 static int
 makes_new_ones(struct direction *it)
 {
-	direction_free(it);
+	direction_end(it);
 	if (direction_init(it, SSHFLOW_METHOD_ZSTD, 1) != 0)
 		return -1;
 	return goes_on(it);
@@ -161,7 +168,6 @@ parent_and_child_go_on_or_free_after_fork(void **state)
 			assert_int_equal(direction_run(it, 20), 0);
 		}
 		direction_free(it);
-		free(it);
 	}
 }
 
@@ -184,10 +190,12 @@ child_and_parent_make_the_same_bytes(void **state)
 		child = fork();
 		assert_true(child >= 0);
 		if (child == 0) {
-			if (direction_run(it, 30) != 0)
-				_exit(1);
-			_exit(write(pipes[1], &it->sum, sizeof(it->sum)) ==
-			    (ssize_t)sizeof(it->sum) ? 0 : 1);
+			int failed = direction_run(it, 30) != 0 ||
+			    write(pipes[1], &it->sum, sizeof(it->sum)) !=
+			    (ssize_t)sizeof(it->sum);
+
+			direction_free(it);
+			_exit(failed);
 		}
 		assert_int_equal(direction_run(it, 30), 0);
 		assert_int_equal(read(pipes[0], &childs, sizeof(childs)),
@@ -197,7 +205,6 @@ child_and_parent_make_the_same_bytes(void **state)
 		close(pipes[0]);
 		close(pipes[1]);
 		direction_free(it);
-		free(it);
 	}
 }
 
@@ -251,9 +258,8 @@ threads_with_handles_of_their_own_do_not_meet(void **state)
 		assert_true(alone->sum == threads[i].it.sum);
 		/* A handle may move: this one was made in its thread. */
 		assert_int_equal(direction_run(&threads[i].it, 10), 0);
-		direction_free(&threads[i].it);
+		direction_end(&threads[i].it);
 		direction_free(alone);
-		free(alone);
 	}
 	free(threads);
 }
@@ -303,12 +309,12 @@ make_a_fault(void)
 	    SSHFLOW_ERR_STATE &&
 	    sshflow_compressor_stats(it.writer, &stats, sizeof(stats)) ==
 	    SSHFLOW_ERR_STATE;
-	direction_free(&it);
+	direction_end(&it);
 	/* Another handle has nothing to do with it. */
 	if (direction_init(&it, SSHFLOW_METHOD_ZSTD, 89) != 0 ||
 	    direction_run(&it, 10) != 0)
 		fault_answers = 0;
-	direction_free(&it);
+	direction_end(&it);
 }
 
 static void

@@ -150,6 +150,35 @@ life(int method, const char *level)
 	return 0;
 }
 
+/* The windows of a connection; sshflow_tcp_min_rtt() is a call of the host's. */
+static int
+life_of_windows(void)
+{
+	sshflow_link *link;
+	sshflow_window *window[64];
+	uint32_t increment;
+	uint64_t now = 0;
+	size_t i;
+
+	if (sshflow_link_new(NULL, &link) != SSHFLOW_OK)
+		return 1;
+	for (i = 0; i < COUNT(window); i++)
+		if (sshflow_window_new(link, (int)(i % 3), 2097152, 32768,
+		    &window[i]) != SSHFLOW_OK)
+			return 2;
+	for (i = 0; i < 2000; i++, now += 1000)
+		if (sshflow_link_rtt(link, now, 30000) != SSHFLOW_OK ||
+		    sshflow_window_received(window[i % 64], now, 20000) !=
+		    SSHFLOW_OK || sshflow_window_consumed(window[i % 64], now,
+		    20000) != SSHFLOW_OK || sshflow_window_adjust(
+		    window[i % 64], now, &increment) != SSHFLOW_OK)
+			return 3;
+	for (i = 0; i < COUNT(window); i++)
+		sshflow_window_free(window[i]);
+	sshflow_link_free(link);
+	return 0;
+}
+
 static int
 all_lives(void)
 {
@@ -166,7 +195,7 @@ all_lives(void)
 	}
 	(void)sshflow_build_info();
 	(void)sshflow_strerror(-1);
-	return 0;
+	return life_of_windows();
 }
 
 static void

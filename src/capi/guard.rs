@@ -47,8 +47,10 @@ pub(crate) fn boundary(body: impl FnOnce() -> Result<c_int>) -> c_int {
         Ok(Ok(state)) => state,
         Ok(Err(error)) => error.code(),
         Err(payload) => {
-            // Dropping what was thrown could panic again.
-            std::mem::forget(payload);
+            // What else was thrown could panic again when it is dropped.
+            if !payload.is::<String>() && !payload.is::<&str>() {
+                std::mem::forget(payload);
+            }
             Error::Internal.code()
         }
     }
