@@ -37,6 +37,10 @@ check-fast: ## the tests that together take less than five minutes
 check-install: ## two ways of installing, two ways of linking the engines, two builds alike
 	@scripts/check cargo-c origins reproducible
 
+.PHONY: check-packages
+check-packages: ## build the Debian and RPM packages, and ask lintian and rpmlint
+	@scripts/check debian rpm
+
 .PHONY: lint
 lint: ## formatting, clippy, shellcheck, manual page
 	@scripts/check fmt clippy shell man
