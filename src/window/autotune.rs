@@ -3,9 +3,11 @@
 
 use super::rounds::{Meter, Rounds, Totals};
 use super::rtt::Path;
-use super::sizes::{clearly_above, Sizes};
+use super::sizes::clearly_above;
 use super::stats::Reason;
+use super::steady::Steady;
 use super::trial::{Direction, Trials, Verdict};
+use super::view::View;
 
 /// No round is shorter than this, in microseconds: the time slices of a busy
 /// machine make shorter ones noise.
@@ -27,26 +29,6 @@ const LOW_ROUNDS: u8 = 8;
 /// no sign of a long path any more but of a slow one, and no trial is made.
 const LONGEST_TURN_US: u64 = 1_000_000;
 
-/// What the policy sees of a channel.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct View {
-    pub now_us: u64,
-    pub path: Path,
-    pub sizes: Sizes,
-    pub target: u32,
-    /// Credit and backlog, in bytes.
-    pub held: u64,
-    pub backlog: u64,
-    pub totals: Totals,
-}
-
-impl View {
-    /// The program behind this channel keeps up.
-    fn keeps_up(&self) -> bool {
-        self.backlog <= u64::from(self.target / 2)
-    }
-}
-
 /// The size to head for from now on, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
@@ -59,9 +41,11 @@ pub(super) struct Autotune {
     round: Meter,
     rounds: Rounds,
     low_rounds: u8,
-    /// What the last whole turns of the window brought, in bytes per second.
+    /// The connection since the rounds have been low.
+    low: Meter,
     steady: Steady,
-    /// The rate at which a larger window last proved itself.
+    /// The rate at which a larger window last proved itself, in bytes per
+    /// second.
     proven_rate: u64,
     last_received_us: Option<u64>,
     /// A smaller window cost rate: the window is the limit, whatever the round
@@ -85,19 +69,15 @@ impl Autotune {
             Some(last) => had_credit && now_us.saturating_sub(last) >= IDLE_US,
         };
         if paused {
-            self.restart(now_us, totals);
+            self.trials.abandon();
+            self.limited = false;
+            self.proven_rate = 0;
+            self.low_rounds = 0;
+            self.rounds.clear();
+            self.steady.restart();
+            self.round = Meter::start(now_us, totals);
         }
         paused && last.is_some()
-    }
-
-    fn restart(&mut self, now_us: u64, totals: Totals) {
-        self.trials.abandon();
-        self.limited = false;
-        self.proven_rate = 0;
-        self.round = Meter::start(now_us, totals);
-        self.rounds.clear();
-        self.low_rounds = 0;
-        self.steady.restart(now_us, totals);
     }
 
     /// Looks at the channel; at most once a round there is something to see.
@@ -110,8 +90,8 @@ impl Autotune {
             self.trials.postpone(Direction::Up, view.now_us);
         }
         let elapsed_us = self.round.elapsed_us(view.now_us);
-        self.rounds
-            .push(self.round.delivered(view.totals), elapsed_us);
+        let delivered = self.round.delivered(view.totals);
+        self.rounds.push(delivered, elapsed_us);
         self.round = Meter::start(view.now_us, view.totals);
         self.steady.step(view);
         if std::mem::replace(&mut self.was_latency, view.sizes.latency) != view.sizes.latency {
@@ -124,7 +104,7 @@ impl Autotune {
             .or_else(|| self.shrink(view))
             .or_else(|| self.probe(view));
         if change.is_some() {
-            self.steady.restart(view.now_us, view.totals);
+            self.steady.restart();
             self.low_rounds = 0;
         }
         change
@@ -149,76 +129,65 @@ impl Autotune {
             return None;
         }
         self.trials.abandon();
-        let reason = if target > view.target {
-            Reason::Grow
-        } else {
-            Reason::Peer
+        let reason = match target > view.target {
+            true => Reason::Grow,
+            false => Reason::Peer,
         };
         Some(Change { target, reason })
     }
 
     fn grow(&mut self, view: &View) -> Option<Change> {
-        let target = view
-            .sizes
-            .wanted(self.rounds.latest(), self.rounds.rising());
+        let rising = self.rounds.rising() && view.keeps_up_well();
+        let target = view.sizes.wanted(self.rounds.latest(), rising);
         if !view.keeps_up() || !clearly_above(target, view.target) {
             return None;
         }
         self.trials.abandon();
-        Some(Change {
-            target,
-            reason: Reason::Grow,
-        })
+        let reason = Reason::Grow;
+        Some(Change { target, reason })
     }
 
     /// The verdict on a trial that runs.
     fn conclude(&mut self, view: &View) -> Option<Change> {
-        let direction = self.trials.running()?;
-        let verdict = self
-            .trials
-            .step(view.now_us, view.target, view.held, view.totals)?;
-        match (direction, verdict) {
+        match self.trials.step(view)? {
             (Direction::Up, Verdict::Keep(rate)) => {
-                self.proven_rate = rate;
+                self.proven_rate = self.rounds.highest();
                 self.try_larger(view, rate)
             }
-            (Direction::Down, Verdict::Keep(rate)) => {
-                self.proven_rate = self.proven_rate.min(rate);
+            (Direction::Down, Verdict::Keep(_)) => {
+                self.proven_rate = self.proven_rate.min(self.rounds.highest());
                 None
             }
             (direction, Verdict::Undo(previous)) => {
                 self.limited = direction == Direction::Down;
                 let target = view.sizes.bound(u64::from(previous));
-                Some(Change {
-                    target,
-                    reason: Reason::Undo,
-                })
+                let reason = Reason::Undo;
+                Some(Change { target, reason })
             }
         }
     }
 
     fn shrink(&mut self, view: &View) -> Option<Change> {
         let (most, enough, reason) = self.enough(view)?;
-        if self.rounds.rising() || !clearly_above(view.target, most) {
+        if self.rounds.rising() || view.target <= most {
             self.low_rounds = 0;
             return None;
         }
+        if self.low_rounds == 0 {
+            self.low = Meter::start(view.now_us, view.all);
+        }
         self.low_rounds = self.low_rounds.saturating_add(1);
-        let wanted = if view.sizes.latency {
-            LOW_ROUNDS / 2
-        } else {
-            LOW_ROUNDS
+        let wanted = match view.sizes.latency {
+            true => LOW_ROUNDS / 2,
+            false => LOW_ROUNDS,
         };
-        if self.low_rounds < wanted || !self.trials.may_start(Direction::Down, view.now_us) {
+        if self.low_rounds <= wanted || !self.trials.may_start(Direction::Down, view.now_us) {
             return None;
         }
-        let base = self.rounds.mean();
-        self.trials
-            .start(Direction::Down, view.now_us, view.target, base, view.totals);
-        Some(Change {
-            target: enough,
-            reason,
-        })
+        let base = self.low.rate(view.now_us, view.all);
+        self.trials.start_down(view, base);
+        let target = enough;
+        Some(Change { target, reason })
     }
 
     /// The size above which to shrink, the size to shrink to, and why.
@@ -228,16 +197,12 @@ impl Autotune {
         match view.path {
             Path::Short => None,
             Path::Long(_) => {
-                let reason = if sizes.latency {
-                    Reason::Latency
-                } else {
-                    Reason::Shrink
+                let reason = match sizes.latency {
+                    true => Reason::Latency,
+                    false => Reason::Shrink,
                 };
-                Some((
-                    sizes.too_large(highest),
-                    sizes.wanted(highest, false),
-                    reason,
-                ))
+                let enough = sizes.wanted(highest, false);
+                Some((sizes.too_large(highest), enough, reason))
             }
             Path::Unknown => {
                 let slow = highest < self.proven_rate / 2 || !view.keeps_up();
@@ -248,12 +213,14 @@ impl Autotune {
     }
 
     /// Without a round trip, or with one that may be out of date, a larger
-    /// window is tried now and then.
+    /// window is tried now and then. In latency mode only as far as the stock
+    /// window, unless the window has shown that it is the limit.
     fn probe(&mut self, view: &View) -> Option<Change> {
         let base = self.steady.rate()?;
-        let time = self.limited
-            || !view.sizes.latency && self.trials.may_start(Direction::Up, view.now_us);
-        if !time || !view.keeps_up() || self.trials.running().is_some() {
+        let due = self.trials.may_start(Direction::Up, view.now_us);
+        let below_stock = view.target < view.sizes.stock;
+        let wanted = self.limited || due && (below_stock || !view.sizes.latency);
+        if !wanted || !view.keeps_up() || self.trials.running().is_some() {
             return None;
         }
         self.try_larger(view, base)
@@ -265,46 +232,8 @@ impl Autotune {
         if !clearly_above(target, view.target) || turn_us > LONGEST_TURN_US {
             return None;
         }
-        self.trials
-            .start(Direction::Up, view.now_us, view.target, base, view.totals);
-        Some(Change {
-            target,
-            reason: Reason::Probe,
-        })
-    }
-}
-
-/// The rate over whole turns of an unchanged window.
-#[derive(Debug, Default)]
-struct Steady {
-    meter: Meter,
-    last: u64,
-    before: u64,
-}
-
-/// A base for a trial is measured over at least this long, in microseconds.
-const STEADY_US: u64 = 100_000;
-
-impl Steady {
-    fn restart(&mut self, now_us: u64, totals: Totals) {
-        *self = Steady {
-            meter: Meter::start(now_us, totals),
-            ..Steady::default()
-        };
-    }
-
-    fn step(&mut self, view: &View) {
-        let turns = self.meter.delivered(view.totals) >= 2 * u64::from(view.target);
-        if turns && self.meter.elapsed_us(view.now_us) >= STEADY_US {
-            self.before = self.last;
-            self.last = self.meter.rate(view.now_us, view.totals);
-            self.meter = Meter::start(view.now_us, view.totals);
-        }
-    }
-
-    /// The rate, once it does not rise by itself any more.
-    fn rate(&self) -> Option<u64> {
-        let level = self.before > 0 && self.last <= self.before.saturating_add(self.before / 10);
-        level.then_some(self.last)
+        self.trials.start_up(view, base, self.limited);
+        let reason = Reason::Probe;
+        Some(Change { target, reason })
     }
 }

@@ -1,14 +1,16 @@
 #![forbid(unsafe_code)]
 //! One connection: its clock, its round trip, its peer, its channels.
 
-use super::autotune::{Change, View};
+use super::autotune::Change;
 use super::budget::fair_share;
 use super::channel::{Channel, Kind};
 use super::config::{LatencyMode, Policy, WindowConfig};
 use super::peer::{self, UNKNOWN_PEER_CAP};
+use super::rounds::Totals;
 use super::rtt::{MinRtt, Path};
 use super::sizes::Sizes;
 use super::stats::{Reason, WindowStats};
+use super::view::View;
 use super::WINDOW_LIMIT;
 use crate::{Error, Result};
 
@@ -50,6 +52,8 @@ pub struct Link {
     now_us: u64,
     min_rtt: MinRtt,
     typed_us: Option<u64>,
+    /// Of all channels, those that were closed included.
+    totals: Totals,
 }
 
 impl Link {
@@ -69,6 +73,7 @@ impl Link {
             now_us: 0,
             min_rtt: MinRtt::default(),
             typed_us: None,
+            totals: Totals::default(),
         })
     }
 
@@ -168,6 +173,7 @@ impl Link {
         if channel.kind == Kind::Interactive {
             self.typed_us = Some(now_us);
         }
+        self.totals.received = self.totals.received.saturating_add(u64::from(bytes));
         Ok(())
     }
 
@@ -177,6 +183,7 @@ impl Link {
     /// `State`: more than the backlog; nothing changes.
     pub fn consumed(&mut self, id: ChannelId, now_us: u64, bytes: u32) -> Result<()> {
         self.channel_mut(id)?.consume(bytes)?;
+        self.totals.consumed = self.totals.consumed.saturating_add(u64::from(bytes));
         self.advance(now_us);
         Ok(())
     }
@@ -263,7 +270,7 @@ impl Link {
             return Ok(());
         }
         let (path, latency, cap) = (self.min_rtt.path(), self.latency_mode(), self.peer_cap);
-        let (now_us, window_max) = (self.now_us, self.config.window_max);
+        let (now_us, window_max, all) = (self.now_us, self.config.window_max, self.totals);
         let channel = self.channel_mut(id)?;
         if path == Path::Short {
             channel.reset(cap, Reason::Stock);
@@ -282,6 +289,7 @@ impl Link {
             held: channel.held(),
             backlog: channel.backlog,
             totals: channel.totals(),
+            all,
         };
         if let Some(change) = channel.autotune.evaluate(&view) {
             channel.wants = change.target.saturating_sub(channel.stock);

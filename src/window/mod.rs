@@ -42,7 +42,9 @@ mod rounds;
 mod rtt;
 mod sizes;
 mod stats;
+mod steady;
 mod trial;
+mod view;
 
 pub use channel::Kind;
 pub use config::{LatencyMode, Policy, WindowConfig};

@@ -143,13 +143,4 @@ impl Rounds {
     pub fn highest(&self) -> u64 {
         self.rates.iter().copied().max().unwrap_or(0)
     }
-
-    pub fn mean(&self) -> u64 {
-        let count = self.seen.min(ROUNDS_KEPT) as u64;
-        let sum = self
-            .rates
-            .iter()
-            .fold(0_u64, |sum, &rate| sum.saturating_add(rate));
-        sum / count.max(1)
-    }
 }

@@ -31,6 +31,10 @@ const SHRINK_FACTOR: u64 = 4;
 /// with it, so it grows again).
 const LATENCY_FACTOR: (u64, u64) = (3, 2);
 
+/// In latency mode the window shrinks when it is a quarter above that, so that
+/// what a trial of the smaller one shows is more than noise.
+const LATENCY_EXCESS: (u64, u64) = (5, 4);
+
 /// Added to sizes on slow paths, in bytes: two adjusts and two
 /// packets of the usual 32 KiB.
 const SLACK: u64 = 64 * 1024;
@@ -47,6 +51,8 @@ const WORTH_A_CHANGE: (u64, u64) = (21, 20);
 pub(super) struct Sizes {
     pub rtt_us: u32,
     pub latency: bool,
+    /// The window without this library, in bytes.
+    pub stock: u32,
     /// Bounds in bytes.
     pub floor: u32,
     pub cap: u32,
@@ -63,6 +69,7 @@ impl Sizes {
         Sizes {
             rtt_us,
             latency,
+            stock,
             floor: floor.min(cap),
             cap,
         }
@@ -89,7 +96,7 @@ impl Sizes {
     pub fn too_large(&self, rate: u64) -> u32 {
         let path = self.per_round_trip(rate);
         self.bound(match self.latency {
-            true => latency_size(path),
+            true => latency_size(path).saturating_mul(LATENCY_EXCESS.0) / LATENCY_EXCESS.1,
             false => path.saturating_mul(SHRINK_FACTOR).saturating_add(SLACK),
         })
     }

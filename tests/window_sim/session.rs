@@ -25,16 +25,56 @@ pub enum Consumer {
     Rate(f64),
     /// Takes everything, but rests: for so many microseconds of so many.
     Rests(f64, f64),
+    /// Fast until a time (microseconds), then so many bytes per second.
+    Slows(f64, f64),
 }
 
 /// What feeds a channel at the sender.
 #[derive(Debug, Clone, Copy)]
 pub enum Source {
     Endless,
-    /// Bytes per second.
-    Rate(f64),
     /// Endless, but silent from one time to another (microseconds).
     Silent(f64, f64),
+    /// Endless until a time, silent until another (microseconds), then so many
+    /// bytes per second.
+    Dries(f64, f64, f64),
+}
+
+impl Source {
+    /// Bytes per second at a time.
+    fn rate(self, now_us: f64) -> f64 {
+        match self {
+            Source::Endless => f64::INFINITY,
+            Source::Silent(from, to) | Source::Dries(from, to, _)
+                if from <= now_us && now_us < to =>
+            {
+                0.0
+            }
+            Source::Dries(_, to, rate) if to <= now_us => rate,
+            Source::Silent(..) | Source::Dries(..) => f64::INFINITY,
+        }
+    }
+
+    /// Since when it has had something to send.
+    fn awake_since(self, now_us: f64) -> f64 {
+        match self {
+            Source::Endless => 0.0,
+            Source::Silent(_, to) if now_us >= to => to,
+            Source::Silent(..) => 0.0,
+            Source::Dries(..) => now_us,
+        }
+    }
+}
+
+impl Consumer {
+    /// Bytes per second at a time, if that is what limits it.
+    fn rate(self, now_us: f64) -> Option<f64> {
+        match self {
+            Consumer::Rate(rate) => Some(rate),
+            Consumer::Slows(from, rate) if from <= now_us => Some(rate),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -293,6 +333,10 @@ impl<'a> Session<'a> {
         let arrived = self.tcp.advance(self.now_us);
         self.receive(arrived);
         for at in 0..self.channels.len() {
+            if let Some(rate) = self.channels[at].plan.consumer.rate(self.now_us) {
+                let owed = self.channels[at].owed + rate * self.tick_us / 1e6;
+                self.channels[at].owed = owed.min(PACKET * 2.0);
+            }
             self.consume(at);
             self.adjust(at);
         }
@@ -321,11 +365,14 @@ impl<'a> Session<'a> {
     fn produce(&mut self) {
         for state in &mut self.channels {
             let started = self.now_us >= state.plan.start_us;
-            state.produced = match state.plan.source {
-                _ if !started => 0.0,
-                Source::Rate(rate) => state.produced + rate * self.tick_us / 1e6,
-                Source::Silent(from, to) if from <= self.now_us && self.now_us < to => 0.0,
-                Source::Endless | Source::Silent(..) => f64::INFINITY,
+            let rate = if started {
+                state.plan.source.rate(self.now_us)
+            } else {
+                0.0
+            };
+            state.produced = match state.produced + rate * self.tick_us / 1e6 {
+                left if left.is_infinite() && rate.is_finite() => 0.0,
+                produced => produced,
             };
         }
     }
@@ -389,10 +436,10 @@ impl<'a> Session<'a> {
             let state = &mut self.channels[channel];
             state.backlog += what;
             self.link.received(state.id, now, what as u32).unwrap();
-            let gap_us = self.now_us - state.last_arrival_us;
-            if matches!(state.plan.source, Source::Endless) {
-                self.outcome.longest_gap_us = self.outcome.longest_gap_us.max(gap_us);
-            }
+            let since_us = state
+                .last_arrival_us
+                .max(state.plan.source.awake_since(self.now_us));
+            self.outcome.longest_gap_us = self.outcome.longest_gap_us.max(self.now_us - since_us);
             state.last_arrival_us = self.now_us;
             // As OpenSSH, which looks at its windows after each read.
             self.consume(channel);
@@ -402,23 +449,21 @@ impl<'a> Session<'a> {
 
     fn consume(&mut self, at: usize) {
         let now = self.clock();
-        let tick_us = self.tick_us;
         let state = &mut self.channels[at];
         self.outcome.largest_backlog[at] = self.outcome.largest_backlog[at].max(state.backlog);
+        let limited = state.plan.consumer.rate(self.now_us).is_some();
         let bytes = match state.plan.consumer {
-            Consumer::Fast => state.backlog,
             Consumer::Rests(rest_us, of_us) if self.now_us % of_us < rest_us => 0.0,
-            Consumer::Rests(..) => state.backlog,
-            Consumer::Rate(rate) => {
-                state.owed = (state.owed + rate * tick_us / 1e6).min(PACKET * 2.0);
+            _ if limited => {
                 let taken = if state.owed >= 4_096.0 {
-                    state.owed.min(state.backlog)
+                    state.owed.min(state.backlog).floor()
                 } else {
                     0.0
                 };
-                state.owed -= taken.floor();
-                taken.floor()
+                state.owed -= taken;
+                taken
             }
+            _ => state.backlog,
         };
         if bytes > 0.0 {
             state.backlog -= bytes;

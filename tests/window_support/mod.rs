@@ -21,6 +21,7 @@ impl Random {
         self.next() % bound
     }
 
+    #[allow(dead_code)]
     /// True once in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
