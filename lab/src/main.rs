@@ -3,10 +3,12 @@
 #![forbid(unsafe_op_in_unsafe_fn)]
 
 mod cli;
+mod data;
 mod error;
 mod link;
 mod sys;
 mod units;
+mod work;
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -1,16 +1,22 @@
 //! The command line.
 #![forbid(unsafe_code)]
 
+mod data;
 mod link;
 
 use crate::error::Result;
+use crate::work::Work;
 use clap::{Parser, Subcommand};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Measures SSH over a path and on a CPU that a desk does not have.
 #[derive(Parser)]
 #[command(name = "sshflow-lab", version, disable_help_subcommand = true)]
 struct Cli {
+    /// Working directory
+    #[arg(long, global = true, default_value = "target/lab")]
+    work: PathBuf,
     #[command(subcommand)]
     command: Command,
 }
@@ -20,6 +26,11 @@ enum Command {
     /// The delay link: two network namespaces and a path between them
     #[command(subcommand)]
     Link(link::Command),
+    /// Make the data that is sent, and check its hashes
+    Data {
+        /// Kinds (default: all)
+        names: Vec<String>,
+    },
 }
 
 pub fn main() -> ExitCode {
@@ -35,5 +46,6 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Link(c) => link::run(c),
+        Command::Data { names } => data::run(&Work::new(&cli.work)?, &names),
     }
 }

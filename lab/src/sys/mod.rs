@@ -3,6 +3,7 @@
 pub mod capsule;
 pub mod janitor;
 pub mod netns;
+pub mod pty;
 pub mod realtime;
 pub mod spawn;
 pub mod tun;

@@ -2,6 +2,7 @@
 // unsafe: pre_exec.
 
 use super::netns::Netns;
+use super::pty::Pty;
 use crate::error::{Context, Error, Result};
 use nix::sched::{setns, CloneFlags};
 use nix::sys::signal::Signal;
@@ -9,6 +10,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ pub struct Spawn {
     groups: Vec<File>,
     own_session: bool,
     die_with_parent: bool,
+    terminal: bool,
 }
 
 impl Spawn {
@@ -34,7 +37,32 @@ impl Spawn {
             groups: Vec::new(),
             own_session: false,
             die_with_parent: false,
+            terminal: false,
         }
+    }
+
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.command.arg(arg);
+        self
+    }
+
+    pub fn args<S: AsRef<OsStr>>(mut self, args: &[S]) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// Starts it in this directory.
+    pub fn dir(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    /// Makes the pseudo terminal its input, output and controlling terminal.
+    pub fn terminal(mut self, pty: &Pty) -> Result<Self> {
+        self.command.stdin(pty.slave()?).stdout(pty.slave()?).stderr(pty.slave()?);
+        self.own_session = true;
+        self.terminal = true;
+        Ok(self)
     }
 
     pub fn netns(mut self, netns: &Netns) -> Self {
@@ -84,6 +112,7 @@ impl Spawn {
         let groups = std::mem::take(&mut self.groups);
         let own_session = self.own_session;
         let die_with_parent = self.die_with_parent;
+        let terminal = self.terminal;
         let place = move || -> std::io::Result<()> {
             for mut procs in &groups {
                 procs.write_all(b"0")?;
@@ -97,10 +126,14 @@ impl Spawn {
             if own_session {
                 nix::unistd::setsid()?;
             }
+            // SAFETY: TIOCSCTTY takes a plain integer; 0 is this process's standard input.
+            if terminal && unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } != 0 {
+                return Err(std::io::Error::last_os_error());
+            }
             Ok(())
         };
         // SAFETY: between fork and exec `place` makes only the system calls write, setns,
-        // prctl and setsid, on descriptors opened before; it allocates nothing and takes no lock.
+        // prctl, setsid and ioctl, on descriptors opened before; it allocates nothing and takes no lock.
         unsafe { self.command.pre_exec(place) };
     }
 
