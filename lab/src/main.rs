@@ -2,10 +2,12 @@
 //! CPU that a desk does not have. `lab/README.md` is the manual.
 #![forbid(unsafe_op_in_unsafe_fn)]
 
+mod bench;
 mod cli;
 mod data;
 mod error;
 mod link;
+mod payload;
 mod sys;
 mod units;
 mod work;

@@ -3,6 +3,7 @@
 
 mod data;
 mod link;
+mod run;
 
 use crate::error::Result;
 use crate::work::Work;
@@ -31,6 +32,11 @@ enum Command {
         /// Kinds (default: all)
         names: Vec<String>,
     },
+    /// Run a matrix and write down what came of each run
+    Run(run::Args),
+    /// Sources and sinks, for the drivers
+    #[command(subcommand, hide = true)]
+    Payload(crate::payload::Command),
 }
 
 pub fn main() -> ExitCode {
@@ -47,5 +53,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
     match cli.command {
         Command::Link(c) => link::run(c),
         Command::Data { names } => data::run(&Work::new(&cli.work)?, &names),
+        Command::Run(args) => run::run(&Work::new(&cli.work)?, &args),
+        Command::Payload(c) => crate::payload::run(c),
     }
 }

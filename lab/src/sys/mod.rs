@@ -6,4 +6,5 @@ pub mod netns;
 pub mod pty;
 pub mod realtime;
 pub mod spawn;
+pub mod tcp;
 pub mod tun;

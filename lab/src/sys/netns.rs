@@ -6,6 +6,7 @@ use super::spawn::Spawn;
 use crate::error::{Context, Error, Result};
 use nix::sched::{setns, unshare, CloneFlags};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
 /// A network namespace.
@@ -66,6 +67,18 @@ impl Netns {
             self.name,
             why.trim()
         )))
+    }
+
+    /// Moves a device of this namespace to another one.
+    pub fn move_link(&self, device: &str, to: &Netns) -> Result<()> {
+        // `ip` takes a namespace as the path of one, and this one only has a descriptor.
+        let path = format!("/proc/{}/fd/{}", std::process::id(), to.file.as_raw_fd());
+        let output = Spawn::new(&["ip", "link", "set", device, "netns", &path]).netns(self).output()?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let why = String::from_utf8_lossy(&output.stderr);
+        Err(Error::new(format!("moving {device} to {}: {}", to.name, why.trim())))
     }
 
     /// Sets a variable of `/proc/sys/net` inside.

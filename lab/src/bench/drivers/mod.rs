@@ -1,0 +1,149 @@
+//! What is done in one run.
+#![forbid(unsafe_code)]
+
+mod channels;
+mod connect;
+mod copy;
+mod echo;
+mod fault;
+mod pipe;
+mod session;
+
+use super::ends::Ends;
+use super::groups::{End, Groups};
+use super::matrix::{Driver, Point, PLAIN_TCP};
+use super::record::Outcome;
+use super::watch;
+use super::world::Place;
+use crate::data::Data;
+use crate::error::{Error, Result};
+use std::path::PathBuf;
+use std::process::{Child, ExitStatus};
+use std::sync::Mutex;
+
+/// One run.
+pub struct Run<'a> {
+    pub ends: Ends<'a>,
+    pub point: &'a Point<'a>,
+    pub data: Option<&'a Data>,
+    pub place: &'a Place<'a>,
+    pub groups: &'a Groups,
+    /// Processes to follow where there are no control groups.
+    pub roots: &'a Mutex<Vec<(i32, End)>>,
+    pub seed: u64,
+}
+
+/// Does what the group says.
+pub fn run(run: &Run<'_>) -> Result<Outcome> {
+    if run.ends.variant.name == PLAIN_TCP {
+        return pipe::plain_tcp(run);
+    }
+    let servers = run.ends.start_servers()?;
+    for s in &servers {
+        run.follow(s.pid(), End::Server);
+    }
+    match run.point.group.driver {
+        Driver::Download | Driver::Upload => pipe::ssh(run),
+        Driver::ScpGet | Driver::ScpPut | Driver::SftpGet | Driver::SftpPut => copy::run(run),
+        Driver::Echo => echo::run(run),
+        Driver::Channels => channels::run(run),
+        Driver::Session => session::run(run),
+        Driver::Connect => connect::run(run),
+    }
+}
+
+impl Run<'_> {
+    pub fn follow(&self, pid: i32, end: End) {
+        if let Ok(mut roots) = self.roots.lock() {
+            roots.push((pid, end));
+        }
+    }
+
+    pub fn data(&self) -> Result<&Data> {
+        self.data.ok_or_else(|| Error::new("this driver needs data"))
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.ends.dir.join(name)
+    }
+
+    /// Bytes of a transfer by size.
+    pub fn bytes(&self) -> Result<Option<u64>> {
+        self.point.group.bytes.as_deref().map(crate::units::bytes).transpose()
+    }
+
+    /// The end at which SSH sends the data.
+    pub fn sender(&self) -> End {
+        match self.point.group.driver {
+            Driver::Upload | Driver::ScpPut | Driver::SftpPut => End::Client,
+            _ => End::Server,
+        }
+    }
+
+    /// SSH processes of the sending end.
+    pub fn sending_processes(&self) -> Vec<i32> {
+        let all = watch::ssh_processes(self.groups, self.roots);
+        all.into_iter().filter(|(_, end)| *end == self.sender()).map(|(pid, _)| pid).collect()
+    }
+
+    /// What the client said, for an error and for what was negotiated.
+    pub fn client_log(&self) -> String {
+        let text = std::fs::read(self.file("client.log")).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// The client's last words, without its debug lines.
+    pub fn complaint(&self) -> String {
+        let log = self.client_log();
+        let lines = log.lines().filter(|l| !l.starts_with("debug1:") && !l.contains("OpenSSH_"));
+        lines.filter(|l| !l.trim().is_empty()).last().unwrap_or("").trim().to_string()
+    }
+}
+
+/// Waits for a child; a kill by the watcher ends it too.
+pub fn finish(mut child: Child) -> Result<ExitStatus> {
+    Ok(child.wait()?)
+}
+
+/// A cipher and a compression as the client's log names them.
+pub fn negotiated(log: &str) -> (String, String) {
+    let line = log.lines().find(|l| l.contains("kex: server->client cipher:")).unwrap_or("");
+    let after = |key: &str| {
+        let rest = line.split_once(key).map_or("", |(_, r)| r);
+        rest.split_whitespace().next().unwrap_or("").to_string()
+    };
+    let mac = after("MAC: ");
+    let cipher = match mac.as_str() {
+        "" | "<implicit>" => after("cipher: "),
+        mac => format!("{} {mac}", after("cipher: ")),
+    };
+    (cipher, after("compression: "))
+}
+
+/// BLAKE3 of the first `bytes` of a file that is read again and again.
+pub fn expected_hash(data: &Data, mut bytes: u64) -> Result<String> {
+    let content = std::fs::read(&data.path)?;
+    if content.is_empty() {
+        return Err(Error::new(format!("{} is empty", data.path.display())));
+    }
+    let mut hash = blake3::Hasher::new();
+    while bytes > 0 {
+        let n = bytes.min(content.len() as u64);
+        hash.update(&content[..n as usize]);
+        bytes -= n;
+    }
+    Ok(hash.finalize().to_hex().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::negotiated;
+
+    #[test]
+    fn what_was_negotiated_is_read_from_the_log() {
+        let log = "x\ndebug1: kex: server->client cipher: aes128-gcm@openssh.com MAC: <implicit> compression: none\n";
+        assert_eq!(negotiated(log), ("aes128-gcm@openssh.com".into(), "none".into()));
+        let log = "debug1: kex: server->client cipher: aes256-ctr MAC: hmac-sha2-512 compression: zlib@openssh.com";
+        assert_eq!(negotiated(log), ("aes256-ctr hmac-sha2-512".into(), "zlib@openssh.com".into()));
+    }
+}
