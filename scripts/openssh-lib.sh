@@ -38,7 +38,7 @@ sshd_start() {
 	shift 2
 	_test_keys
 	config=$scratch/$name.conf
-	sshd_port=$(free_port)
+	sshd_port=$(free_port 1)
 	{
 		printf '%s\n' "ListenAddress 127.0.0.1" "Port $sshd_port" \
 			"HostKey $scratch/key" "AuthorizedKeysFile $scratch/authorized_keys" \
