@@ -17,10 +17,8 @@ const MIB: u32 = 1 << 20;
 fn link() -> *mut sshflow_link {
     let mut link = ptr::null_mut();
     // SAFETY: the output is writable, and a NULL configuration is allowed.
-    assert_eq!(
-        unsafe { sshflow_link_new(ptr::null(), &mut link) },
-        SSHFLOW_OK
-    );
+    let status = unsafe { sshflow_link_new(ptr::null(), &mut link) };
+    assert_eq!(status, SSHFLOW_OK);
     link
 }
 

@@ -291,35 +291,40 @@ impl Link {
             totals: channel.totals(),
             all,
         };
-        if let Some(change) = channel.autotune.evaluate(&view) {
+        let change = channel.autotune.evaluate(&view);
+        if let Some(change) = change {
             channel.wants = change.target.saturating_sub(channel.stock);
-            channel.head_for(change.target, change.reason);
         }
-        if let Some(change) = self.over_budget(id)? {
-            let channel = self.channel_mut(id)?;
-            channel.autotune.trials.abandon();
-            channel.head_for(change.target, change.reason);
-        }
+        let change = change.unwrap_or(Change {
+            target: channel.target,
+            reason: channel.reason,
+        });
+        let change = self.within_budget(id, change)?;
+        self.channel_mut(id)?.head_for(change.target, change.reason);
         Ok(())
     }
 
-    /// A target that has to come down because others want their share, or hold
-    /// more than theirs.
-    fn over_budget(&self, id: ChannelId) -> Result<Option<Change>> {
+    /// The change, or less of it where others want their share of the budget
+    /// or hold more than theirs.
+    fn within_budget(&mut self, id: ChannelId, change: Change) -> Result<Change> {
         let channel = self.channel(id)?;
-        let excess = channel.target.saturating_sub(channel.stock);
+        let excess = change.target.saturating_sub(channel.stock);
         if excess == 0 {
-            return Ok(None);
+            return Ok(change);
         }
         let wants = self.channels().map(|channel| channel.wants);
         let share = fair_share(wants, self.config.budget);
         let left = self.room(id)? - u64::from(channel.stock);
-        let allowed = u64::from(share).min(left).min(u64::from(excess)) as u32;
+        let allowed = u64::from(share.min(excess)).min(left) as u32;
+        if allowed == excess {
+            return Ok(change);
+        }
         let target = channel.stock + allowed;
-        Ok((allowed < excess).then_some(Change {
+        self.channel_mut(id)?.autotune.trials.abandon();
+        Ok(Change {
             target,
             reason: Reason::Budget,
-        }))
+        })
     }
 
     /// How large a channel's window may be beside the others.
