@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """An authenticated SSH client that turns hostile.
 
-usage: openssh-hostile.py PORT KEY METHOD ATTACK [MEGABYTES]
+usage: openssh-hostile.py PORT KEY METHOD ATTACK [MEGABYTES [LIMIT_KB]]
 
 Logs in on 127.0.0.1 with compression METHOD (zlib@openssh.com or
 zstd@sshflow.org), finds the server process of the session, sends one packet and
 prints what came of it as NAME=VALUE lines: wire (bytes of the packet's
 payload), closed (1 or 0), seconds (until the connection was closed, or until
 the server answered the next request), cpu (seconds that the server process
-took) and extra_kb (by how much its peak memory rose).
+took) and extra_kb (by how much its peak memory was seen to rise). With LIMIT_KB the
+server process cannot get more than that on top of what it has.
 
 ATTACK: bomb (an SSH_MSG_IGNORE of MEGABYTES zeroes, compressed), garbage (bytes
 that are no compressed data), empty (compressed data that decode to nothing).
@@ -16,6 +17,7 @@ that are no compressed data), empty (compressed data that decode to nothing).
 
 import asyncio
 import os
+import resource
 import sys
 import time
 import zlib
@@ -102,9 +104,16 @@ def usage_of(pid):
             int(peak.split()[1]))
 
 
-async def watch(pid, done):
+def limit_memory(pid, more_kb):
+    """Lets a process have only so much more memory than it has."""
+    with open(f"/proc/{pid}/status") as status:
+        size = next(line for line in status if line.startswith("VmSize"))
+    limit = (int(size.split()[1]) + more_kb) * 1024
+    resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+
+
+async def watch(pid, last, done):
     """The last usage of a process that could be read before it went."""
-    last = usage_of(pid)
     while not done.is_set():
         try:
             last = usage_of(pid)
@@ -114,7 +123,7 @@ async def watch(pid, done):
     return last
 
 
-async def attack(port, key, method, kind, megabytes):
+async def attack(port, key, method, kind, megabytes, limit_kb):
     conn = await asyncssh.connect(
         "127.0.0.1", port, username="root", client_keys=[key], known_hosts=None,
         config=None, agent_path=None, compression_algs=[method])
@@ -131,7 +140,9 @@ async def attack(port, key, method, kind, megabytes):
     wire = len(compressor.instead)
     cpu, peak = usage_of(pid)
     done = asyncio.Event()
-    watcher = asyncio.ensure_future(watch(pid, done))
+    if limit_kb:
+        limit_memory(pid, limit_kb)
+    watcher = asyncio.ensure_future(watch(pid, (cpu, peak), done))
     start = time.monotonic()
     conn.send_packet(MSG_IGNORE)
     closed = asyncio.ensure_future(conn.wait_closed())
@@ -150,11 +161,11 @@ async def attack(port, key, method, kind, megabytes):
 
 def main():
     port, key, method, kind = sys.argv[1:5]
-    megabytes = int(sys.argv[5]) if len(sys.argv) > 5 else 0
+    megabytes, limit_kb = (int(arg) for arg in (sys.argv[5:] + ["0", "0"])[:2])
     algs = asyncssh.compression
     algs.register_compression_alg(ZSTD.encode(), Zstd, ZstdDecompressor, True, False)
     algs._cmp_compressors[b"zlib@openssh.com"] = Zlib
-    asyncio.run(attack(int(port), key, method, kind, megabytes))
+    asyncio.run(attack(int(port), key, method, kind, megabytes, limit_kb))
 
 
 if __name__ == "__main__":
