@@ -61,6 +61,18 @@ help: ## this list
 openssh: ## OpenSSH $(OPENSSH_VERSION) with the patches, below target/openssh
 	@scripts/openssh-build $(OPENSSH_VERSION)
 
+.PHONY: check-openssh
+check-openssh: ## OpenSSH's own tests on every version: option off, on, compressed (an hour or two)
+	@scripts/openssh-check
+
+.PHONY: openssh-interop
+openssh-interop: ## copies between builds with and without sshflow, compressed, with re-keys
+	@scripts/openssh-interop
+
+.PHONY: openssh-hostile
+openssh-hostile: ## decompression bombs against the patched sshd, and its sandbox
+	@scripts/openssh-hostile
+
 .PHONY: demo
 demo: ## the main job: builds everything, runs real transfers over loopback, prints a table
 	@scripts/demo
