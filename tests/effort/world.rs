@@ -109,7 +109,6 @@ pub struct Report {
 
 struct InQueue {
     left: f64,
-    wire: f64,
     raw: f64,
     peer_cost: f64,
 }
@@ -400,7 +399,6 @@ pub fn run(s: &Scenario, rule: &mut dyn Rule, measure: f64) -> Report {
             let peer_cost = 4_000.0 + s.peer_raw * raw + s.peer_wire * wire + cost.unpack * raw;
             queue.push_back(InQueue {
                 left: wire,
-                wire,
                 raw,
                 peer_cost,
             });
