@@ -76,3 +76,11 @@ openssh-hostile: ## decompression bombs against the patched sshd, and its sandbo
 .PHONY: demo
 demo: ## the main job: builds everything, runs real transfers over loopback, prints a table
 	@scripts/demo
+
+.PHONY: libssh2
+libssh2: ## libssh2 $(LIBSSH2_VERSION) with the patches, below target/libssh2
+	@scripts/libssh2-build $(LIBSSH2_VERSION)
+
+.PHONY: check-libssh2
+check-libssh2: ## libssh2's own tests and the new ones, patched, against an OpenSSH server
+	@scripts/libssh2-check $(LIBSSH2_VERSION) --known-to-fail test_auth_pubkey_ok_dsa
