@@ -84,3 +84,14 @@ libssh2: ## libssh2 $(LIBSSH2_VERSION) with the patches, below target/libssh2
 .PHONY: check-libssh2
 check-libssh2: ## libssh2's own tests and the new ones, patched, against an OpenSSH server
 	@scripts/libssh2-check $(LIBSSH2_VERSION) --known-to-fail test_auth_pubkey_ok_dsa
+.PHONY: bench
+bench: ## measure everything (hours): target/bench/report.html
+	@scripts/bench full
+
+.PHONY: bench-quick
+bench-quick: ## measure a little of everything (under five minutes)
+	@scripts/bench quick
+
+.PHONY: check-lab
+check-lab: ## the lab itself, in half a minute
+	@scripts/check-lab

@@ -99,16 +99,6 @@ pub fn show_rate(bits_per_s: u64) -> String {
     }
 }
 
-/// A duration for people: `50 ms`.
-pub fn show_ns(ns: u64) -> String {
-    let n = ns as f64;
-    match ns {
-        0..=999_999 => format!("{} µs", trim(n / 1e3)),
-        1_000_000..=999_999_999 => format!("{} ms", trim(n / 1e6)),
-        _ => format!("{} s", trim(n / 1e9)),
-    }
-}
-
 /// Three significant digits without idle zeros.
 pub fn trim(x: f64) -> String {
     let digits = match x.abs() {
@@ -150,7 +140,6 @@ mod tests {
     fn numbers_are_short() {
         assert_eq!(show_rate(400_000_000), "400 Mbit/s");
         assert_eq!(show_rate(2_500_000_000), "2.5 Gbit/s");
-        assert_eq!(show_ns(500_000), "500 µs");
         assert_eq!(trim(31.84), "31.8");
         assert_eq!(trim(8.30), "8.3");
     }

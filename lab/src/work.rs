@@ -13,7 +13,9 @@ pub struct Work {
 impl Work {
     pub fn new(root: &Path) -> Result<Self> {
         std::fs::create_dir_all(root).context(|| format!("making {}", root.display()))?;
-        Ok(Self { root: root.canonicalize()? })
+        Ok(Self {
+            root: root.canonicalize()?,
+        })
     }
 
     /// A directory below, made if need be.
@@ -29,6 +31,8 @@ impl Work {
         if path.exists() {
             return Ok(path);
         }
-        Err(Error::new(format!("{name} is missing: run scripts/lab-fetch first")))
+        Err(Error::new(format!(
+            "{name} is missing: run scripts/lab-fetch first"
+        )))
     }
 }

@@ -14,7 +14,10 @@ pub fn during<T: Send>(run: &Run<'_>, work: impl FnOnce() -> Result<T> + Send) -
     if changes.is_empty() {
         return work();
     }
-    let link = run.place.link().ok_or_else(|| Error::new("only a delay link can change"))?;
+    let link = run
+        .place
+        .link()
+        .ok_or_else(|| Error::new("only a delay link can change"))?;
     let (done, over) = channel::<()>();
     std::thread::scope(|s| {
         let changer = s.spawn(move || -> Result<()> {
@@ -32,7 +35,9 @@ pub fn during<T: Send>(run: &Run<'_>, work: impl FnOnce() -> Result<T> + Send) -
         });
         let result = work();
         drop(done);
-        changer.join().unwrap_or_else(|_| Err(Error::new("a thread died")))?;
+        changer
+            .join()
+            .unwrap_or_else(|_| Err(Error::new("a thread died")))?;
         result
     })
 }

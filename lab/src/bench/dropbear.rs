@@ -38,7 +38,12 @@ pub fn client(ends: &Ends<'_>, more: &[&str], port: u16, user: &str) -> Result<V
     let dbclient = program(&ends.variant.client, "bin/dbclient")?;
     prepare(ends.key_dir())?;
     let key = ends.key_dir().join("user.dropbear");
-    let mut words = vec![dbclient.display().to_string(), "-y".into(), "-y".into(), "-i".into()];
+    let mut words = vec![
+        dbclient.display().to_string(),
+        "-y".into(),
+        "-y".into(),
+        "-i".into(),
+    ];
     words.push(key.display().to_string());
     words.extend(["-p".to_string(), port.to_string()]);
     if let Some(cipher) = &ends.group.cipher {
@@ -46,6 +51,12 @@ pub fn client(ends: &Ends<'_>, more: &[&str], port: u16, user: &str) -> Result<V
     }
     words.extend(ends.variant.options.iter().cloned());
     let address = format!("{user}@{}", ends.place.address);
-    words.extend(more.iter().map(|w| if *w == "target" { address.clone() } else { w.to_string() }));
+    words.extend(more.iter().map(|w| {
+        if *w == "target" {
+            address.clone()
+        } else {
+            w.to_string()
+        }
+    }));
     Ok(words)
 }

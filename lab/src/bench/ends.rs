@@ -21,20 +21,32 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// Makes a host key and a user key with the first OpenSSH at hand.
-    pub fn make(dir: &Path, keygen: &Path) -> Result<Self> {
+    /// Makes a host key and a user key, unless no variant needs them.
+    pub fn make(dir: &Path, keygen: Option<&Path>) -> Result<Self> {
         create_dir_all(dir)?;
+        let Some(keygen) = keygen else {
+            return Ok(Self {
+                dir: dir.to_path_buf(),
+            });
+        };
         for name in ["host", "user"] {
             let path = dir.join(name);
             if !path.exists() {
-                Spawn::new(&[keygen, Path::new("-q"), Path::new("-t"), Path::new("ed25519")])
-                    .args(&["-N", "", "-C", "lab", "-f"])
-                    .arg(&path)
-                    .read()?;
+                Spawn::new(&[
+                    keygen,
+                    Path::new("-q"),
+                    Path::new("-t"),
+                    Path::new("ed25519"),
+                ])
+                .args(&["-N", "", "-C", "lab", "-f"])
+                .arg(&path)
+                .read()?;
             }
         }
         std::fs::copy(dir.join("user.pub"), dir.join("authorized"))?;
-        Ok(Self { dir: dir.to_path_buf() })
+        Ok(Self {
+            dir: dir.to_path_buf(),
+        })
     }
 
     fn path(&self, name: &str) -> String {
@@ -44,7 +56,11 @@ impl Keys {
 
 /// `bin/ssh`, `sbin/sshd` … of an installation, or the path itself when it is a program.
 pub fn program(installed: &Path, below: &str) -> Result<PathBuf> {
-    let path = if installed.is_file() { installed.to_path_buf() } else { installed.join(below) };
+    let path = if installed.is_file() {
+        installed.to_path_buf()
+    } else {
+        installed.join(below)
+    };
     path.canonicalize()
         .map_err(|e| Error::new(format!("{}: {e} (build or name it first)", path.display())))
 }
@@ -71,7 +87,7 @@ impl Server {
 pub struct Ends<'a> {
     pub variant: &'a Variant,
     pub group: &'a Group,
-    pub place: &'a Place<'a>,
+    pub place: &'a Place,
     pub groups: &'a Groups,
     pub keys: &'a Keys,
     /// Scratch space of this run.
@@ -125,7 +141,10 @@ impl Ends<'_> {
                 return Ok(server);
             }
             if start.elapsed() > START_TIMEOUT {
-                return Err(Error::new(format!("the server did not start: {}", text.trim())));
+                return Err(Error::new(format!(
+                    "the server did not start: {}",
+                    text.trim()
+                )));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -144,7 +163,11 @@ impl Ends<'_> {
             self.keys.path("authorized"),
         );
         let sftp = ["libexec/sftp-server", "lib/openssh/sftp-server"];
-        if let Some(sftp) = sftp.iter().map(|s| self.variant.server.join(s)).find(|s| s.exists()) {
+        if let Some(sftp) = sftp
+            .iter()
+            .map(|s| self.variant.server.join(s))
+            .find(|s| s.exists())
+        {
             text += &format!("Subsystem sftp {}\n", sftp.canonicalize()?.display());
         }
         write(&config, text)?;
@@ -158,11 +181,19 @@ impl Ends<'_> {
         super::dropbear::prepare(&self.keys.dir)?;
         let address = format!("{}:{port}", self.place.address);
         let host = self.keys.path("host.dropbear");
-        Ok([&*dropbear.to_string_lossy(), "-F", "-E", "-p", &address, "-r", &host]
-            .iter()
-            .map(|s| s.to_string())
-            .chain(self.variant.server_options.iter().cloned())
-            .collect())
+        Ok([
+            &*dropbear.to_string_lossy(),
+            "-F",
+            "-E",
+            "-p",
+            &address,
+            "-r",
+            &host,
+        ]
+        .iter()
+        .map(|s| s.to_string())
+        .chain(self.variant.server_options.iter().cloned())
+        .collect())
     }
 
     /// Writes the client's configuration; ssh, scp and sftp take it with -F.
@@ -200,7 +231,11 @@ impl Ends<'_> {
         }
         let client = program(&self.variant.client, program_below)?;
         let config = self.write_client_config()?;
-        let mut words = vec![client.display().to_string(), "-F".into(), config.display().to_string()];
+        let mut words = vec![
+            client.display().to_string(),
+            "-F".into(),
+            config.display().to_string(),
+        ];
         words.extend(more.iter().map(|s| s.to_string()));
         Ok(words)
     }
@@ -210,7 +245,12 @@ impl Ends<'_> {
     }
 
     /// A command at one end, in its namespace and control group.
-    pub fn spawn<S: AsRef<std::ffi::OsStr>>(&self, words: &[S], end: End, role: Role) -> Result<Spawn> {
+    pub fn spawn<S: AsRef<std::ffi::OsStr>>(
+        &self,
+        words: &[S],
+        end: End,
+        role: Role,
+    ) -> Result<Spawn> {
         let mut spawn = Spawn::new(words);
         let netns = match end {
             End::Client => &self.place.client,
@@ -257,7 +297,11 @@ fn options(list: &[String]) -> Result<String> {
 
 /// For a POSIX shell.
 fn quote(word: &str) -> String {
-    if word.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:=".contains(c)) && !word.is_empty() {
+    if word
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._-+:=".contains(c))
+        && !word.is_empty()
+    {
         return word.into();
     }
     format!("'{}'", word.replace('\'', "'\\''"))

@@ -24,8 +24,13 @@ pub enum Role {
 
 enum Version {
     /// Directories in the hierarchies of the controllers cpu and cpuacct (often the same one).
-    One { cpu: PathBuf, cpuacct: PathBuf },
-    Two { root: PathBuf },
+    One {
+        cpu: PathBuf,
+        cpuacct: PathBuf,
+    },
+    Two {
+        root: PathBuf,
+    },
     /// Why there are none.
     Absent(String),
 }
@@ -60,7 +65,9 @@ impl Role {
 
 impl Groups {
     pub fn new() -> Self {
-        find().unwrap_or_else(|e| Self { version: Version::Absent(e.to_string()) })
+        find().unwrap_or_else(|e| Self {
+            version: Version::Absent(e.to_string()),
+        })
     }
 
     /// For people: what is used, or why nothing is.
@@ -92,7 +99,10 @@ impl Groups {
     }
 
     pub fn open_procs(&self, end: End, role: Role) -> Result<Vec<File>> {
-        self.procs(end, role).iter().map(|p| Ok(File::options().write(true).open(p)?)).collect()
+        self.procs(end, role)
+            .iter()
+            .map(|p| Ok(File::options().write(true).open(p)?))
+            .collect()
     }
 
     /// Makes an end `factor` times slower than one CPU of this machine; 1 lifts the limit.
@@ -111,8 +121,15 @@ impl Groups {
                 Ok(())
             }
             Version::Two { root } => {
-                let limit = if factor > 1.0 { quota.to_string() } else { "max".into() };
-                write(&root.join(end.name()).join("cpu.max"), &format!("{limit} {period}"))
+                let limit = if factor > 1.0 {
+                    quota.to_string()
+                } else {
+                    "max".into()
+                };
+                write(
+                    &root.join(end.name()).join("cpu.max"),
+                    &format!("{limit} {period}"),
+                )
             }
             Version::Absent(_) => Ok(()),
         }
@@ -123,7 +140,8 @@ impl Groups {
         let below = format!("{}/ssh", end.name());
         match &self.version {
             Version::One { cpuacct, .. } => {
-                let text = std::fs::read_to_string(cpuacct.join(below).join("cpuacct.usage")).ok()?;
+                let text =
+                    std::fs::read_to_string(cpuacct.join(below).join("cpuacct.usage")).ok()?;
                 Some(text.trim().parse::<f64>().ok()? / 1e9)
             }
             Version::Two { root } => {
@@ -159,7 +177,10 @@ impl Groups {
 /// Period and quota in µs.
 fn quota(factor: f64) -> (u64, u64) {
     let period = (SMALLEST_QUOTA_US * factor).clamp(4000.0, LONGEST_PERIOD_US);
-    (period.round() as u64, (period / factor).max(SMALLEST_QUOTA_US).round() as u64)
+    (
+        period.round() as u64,
+        (period / factor).max(SMALLEST_QUOTA_US).round() as u64,
+    )
 }
 
 fn write(path: &Path, text: &str) -> Result<()> {
@@ -171,7 +192,11 @@ fn mounts() -> Result<Vec<[String; 3]>> {
     let text = std::fs::read_to_string("/proc/self/mounts")?;
     let words = |l: &str| -> Option<[String; 3]> {
         let w: Vec<&str> = l.split(' ').collect();
-        Some([w.get(2)?.to_string(), w.get(1)?.to_string(), w.get(3)?.to_string()])
+        Some([
+            w.get(2)?.to_string(),
+            w.get(1)?.to_string(),
+            w.get(3)?.to_string(),
+        ])
     };
     Ok(text.lines().filter_map(words).collect())
 }
@@ -186,7 +211,9 @@ fn find() -> Result<Groups> {
         found.map(|[_, at, _]| Path::new(at).join(&name))
     };
     if let (Some(cpu), Some(cpuacct)) = (one("cpu"), one("cpuacct")) {
-        let groups = Groups { version: Version::One { cpu, cpuacct } };
+        let groups = Groups {
+            version: Version::One { cpu, cpuacct },
+        };
         make_tree(&groups, "")?;
         return Ok(groups);
     }
@@ -194,12 +221,18 @@ fn find() -> Result<Groups> {
         let controllers = std::fs::read_to_string(Path::new(at).join("cgroup.controllers"))?;
         if controllers.split_whitespace().any(|c| c == "cpu") {
             write(&Path::new(at).join("cgroup.subtree_control"), "+cpu")?;
-            let groups = Groups { version: Version::Two { root: Path::new(at).join(&name) } };
+            let groups = Groups {
+                version: Version::Two {
+                    root: Path::new(at).join(&name),
+                },
+            };
             make_tree(&groups, "+cpu")?;
             return Ok(groups);
         }
     }
-    Err(crate::error::Error::new("no mounted control group hierarchy has a cpu controller"))
+    Err(crate::error::Error::new(
+        "no mounted control group hierarchy has a cpu controller",
+    ))
 }
 
 fn make_tree(groups: &Groups, subtree: &str) -> Result<()> {
@@ -237,7 +270,10 @@ mod tests {
         for factor in [1.5, 2.0, 4.0, 6.0, 10.0] {
             let (period, quota) = quota(factor);
             assert!((4000..=10_000).contains(&period) && quota >= 1000);
-            assert!((period as f64 / quota as f64 / factor - 1.0).abs() < 0.01, "{factor}");
+            assert!(
+                (period as f64 / quota as f64 / factor - 1.0).abs() < 0.01,
+                "{factor}"
+            );
         }
     }
 }

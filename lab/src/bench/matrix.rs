@@ -35,17 +35,23 @@ fn one() -> u64 {
 #[serde(deny_unknown_fields)]
 pub struct Variant {
     pub name: String,
-    /// `openssh` or `dropbear`.
+    /// `openssh`, `dropbear`, or `tcp`, which is no SSH at all.
     #[serde(default = "openssh")]
     pub kind: String,
     /// Where the client is installed (`bin/ssh` below, or the program itself).
+    #[serde(default)]
     pub client: PathBuf,
     /// Where the server is installed (`sbin/sshd` below, or the program itself).
+    #[serde(default)]
     pub server: PathBuf,
     #[serde(default)]
     pub options: Vec<String>,
     #[serde(default)]
     pub server_options: Vec<String>,
+    /// Multiplies the link's rate for this variant alone: a planted difference, to test the
+    /// summary with.
+    #[serde(default = "full")]
+    pub rate_factor: f64,
 }
 
 fn openssh() -> String {
@@ -74,9 +80,6 @@ pub struct LinkSpec {
     /// What changes while a run lasts.
     #[serde(default)]
     pub changes: Vec<Change>,
-    /// For the plots: a link drawn as one of a series of rates or of round trips.
-    #[serde(default)]
-    pub plot: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -103,10 +106,14 @@ fn zero() -> String {
 impl LinkSpec {
     pub fn params(&self) -> Result<Params> {
         let mut p = Params::default();
-        for (key, value) in
-            [("rate", &self.rate), ("delay", &self.rtt), ("queue", &self.queue), ("loss", &self.loss)]
-        {
-            p.apply(&format!("{key}={value}")).context(|| format!("link \"{}\"", self.name))?;
+        for (key, value) in [
+            ("rate", &self.rate),
+            ("delay", &self.rtt),
+            ("queue", &self.queue),
+            ("loss", &self.loss),
+        ] {
+            p.apply(&format!("{key}={value}"))
+                .context(|| format!("link \"{}\"", self.name))?;
         }
         p.delay_ns /= 2;
         Ok(p)
@@ -182,8 +189,6 @@ pub struct Group {
     pub beside: Option<String>,
     /// Breaks the run on purpose: `corrupt`, `kill` or `disk-full`. It must be reported as failed.
     pub fault: Option<String>,
-    /// Keep `-v` output lines that start with this, with their times.
-    pub trace: Option<String>,
 }
 
 fn three() -> usize {
@@ -199,7 +204,11 @@ impl Matrix {
 
     pub fn parse(text: &str) -> Result<Self> {
         let mut matrix: Matrix = toml::from_str(text)?;
-        matrix.cpus.push(CpuSpec { name: "full".into(), sender: 1.0, receiver: 1.0 });
+        matrix.cpus.push(CpuSpec {
+            name: "full".into(),
+            sender: 1.0,
+            receiver: 1.0,
+        });
         matrix.check()?;
         Ok(matrix)
     }
@@ -224,11 +233,15 @@ impl Matrix {
             }
             let transfer = !matches!(g.driver, Driver::Echo | Driver::Session | Driver::Connect);
             if transfer && (g.data.is_empty() || g.bytes.is_some() == g.seconds.is_some()) {
-                return Err(wrong(Error::new("a transfer needs data, and either bytes or seconds")));
+                return Err(wrong(Error::new(
+                    "a transfer needs data, and either bytes or seconds",
+                )));
             }
             let pipe = matches!(g.driver, Driver::Download | Driver::Upload);
             if g.seconds.is_some() && !pipe {
-                return Err(wrong(Error::new("only download and upload can be cut by time")));
+                return Err(wrong(Error::new(
+                    "only download and upload can be cut by time",
+                )));
             }
         }
         Ok(())
@@ -247,7 +260,12 @@ impl Matrix {
     }
 }
 
-fn find<'a, T>(list: &'a [T], name: &str, key: impl Fn(&T) -> &String, what: &str) -> Result<&'a T> {
+fn find<'a, T>(
+    list: &'a [T],
+    name: &str,
+    key: impl Fn(&T) -> &String,
+    what: &str,
+) -> Result<&'a T> {
     list.iter()
         .find(|x| key(x) == name)
         .ok_or_else(|| Error::new(format!("there is no {what} \"{name}\"")))
@@ -267,7 +285,11 @@ impl Matrix {
     pub fn points(&self) -> Result<Vec<Point<'_>>> {
         let mut points = Vec::new();
         for group in &self.groups {
-            let cpus = if group.cpus.is_empty() { vec!["full".to_string()] } else { group.cpus.clone() };
+            let cpus = if group.cpus.is_empty() {
+                vec!["full".to_string()]
+            } else {
+                group.cpus.clone()
+            };
             let data: Vec<Option<&str>> = match group.data.as_slice() {
                 [] => vec![None],
                 list => list.iter().map(|d| Some(d.as_str())).collect(),
@@ -276,7 +298,12 @@ impl Matrix {
                 for cpu in &cpus {
                     for &data in &data {
                         let (link, cpu) = (self.link(link)?, self.cpu(cpu)?);
-                        points.push(Point { group, link, cpu, data });
+                        points.push(Point {
+                            group,
+                            link,
+                            cpu,
+                            data,
+                        });
                     }
                 }
             }
@@ -324,7 +351,9 @@ mod tests {
             ("bytes = \"1MB\"", "", "bytes or seconds"),
             ("\"random\"", "\"rnd\"", "rnd"),
         ] {
-            let e = Matrix::parse(&SMALL.replace(from, to)).unwrap_err().to_string();
+            let e = Matrix::parse(&SMALL.replace(from, to))
+                .unwrap_err()
+                .to_string();
             assert!(e.contains(word), "{e}");
         }
     }

@@ -10,6 +10,7 @@ mod groups;
 mod host;
 pub mod matrix;
 pub mod record;
+mod setup;
 mod watch;
 mod world;
 
@@ -23,7 +24,7 @@ use crate::work::Work;
 use drivers::Run;
 use ends::{Ends, Keys};
 use groups::{End, Groups};
-use matrix::{Driver, Matrix, Point, Variant, PLAIN_TCP};
+use matrix::{Matrix, Point, Variant, PLAIN_TCP};
 use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +34,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use world::World;
 
 /// What a matrix may be restricted to.
@@ -42,6 +43,8 @@ pub struct Restriction {
     /// Only groups whose name contains one of these.
     pub groups: Vec<String>,
     pub repeats: Option<usize>,
+    /// More variants, which join every group.
+    pub also: Vec<Variant>,
 }
 
 struct Bench<'a> {
@@ -55,6 +58,8 @@ struct Bench<'a> {
     data: HashMap<String, Data>,
     versions: HashMap<PathBuf, String>,
     out: File,
+    /// Variants whose programs are not there.
+    missing: Vec<String>,
     order: usize,
     failed: usize,
 }
@@ -78,7 +83,10 @@ pub fn run(work: &Work, matrix: &Matrix, out: &Path, only: &Restriction) -> Resu
         }
         Err(e) => return Err(e),
     };
-    let scratch = scratch(contained)?;
+    let scratch = setup::scratch(contained)?;
+    if contained {
+        setup::plain_shell(&scratch)?;
+    }
     let result = measure(work, matrix, out, only, ready, scratch.clone());
     if !contained {
         let _ = std::fs::remove_dir_all(&scratch);
@@ -95,13 +103,12 @@ fn measure(
     scratch: PathBuf,
 ) -> Result<usize> {
     let groups = Groups::new();
-    let keygen = matrix.variants.iter().find(|v| v.kind == "openssh");
-    let keygen = match keygen {
-        Some(v) => ends::program(&v.client, "bin/ssh-keygen")?,
-        None => PathBuf::from("ssh-keygen"),
-    };
-    let keys = Keys::make(&work.dir("keys")?, &keygen)?;
-    let world = World::new(matrix.seed);
+    let ours = |v: &Variant| ends::program(&v.client, "bin/ssh-keygen").ok();
+    let keygen = matrix.variants.iter().find_map(ours);
+    let keygen = keygen.unwrap_or_else(|| PathBuf::from("ssh-keygen"));
+    let needs_keys = matrix.variants.iter().any(|v| v.kind != "tcp");
+    let keys = Keys::make(&work.dir("keys")?, needs_keys.then_some(&*keygen))?;
+    let world = World::new();
     if let Some(why) = &world.no_link {
         eprintln!("no delay link here ({why}): its points are left out");
     }
@@ -110,7 +117,19 @@ fn measure(
     let out = file.context(|| format!("opening {}", out.display()))?;
     let versions = HashMap::new();
     let mut bench = Bench {
-        work, matrix, scratch, keys, groups, world, host, data, versions, out, order: 0, failed: 0,
+        work,
+        matrix,
+        scratch,
+        keys,
+        groups,
+        world,
+        host,
+        data,
+        versions,
+        out,
+        missing: setup::missing(matrix, only),
+        order: 0,
+        failed: 0,
     };
     bench.calibrate(only)?;
     bench.write(&Line::Host(bench.host.clone()))?;
@@ -122,21 +141,13 @@ fn measure(
     Ok(bench.failed)
 }
 
-/// A directory in memory, seen by our own processes alone where that can be had.
-fn scratch(contained: bool) -> Result<PathBuf> {
-    let base = if contained { "/tmp" } else { "/dev/shm" };
-    let dir = PathBuf::from(format!("{base}/sshflow-lab-{:x}", now_ns()));
-    std::fs::create_dir(&dir).context(|| format!("making {}", dir.display()))?;
-    janitor::remove_later(&dir);
-    if contained {
-        capsule::private_tmpfs(&dir.display().to_string(), "mode=755,size=75%")?;
-    }
-    Ok(dir)
-}
-
 fn selected<'a>(matrix: &'a Matrix, only: &Restriction) -> Result<Vec<Point<'a>>> {
     let wanted = |p: &Point<'_>| {
-        only.groups.is_empty() || only.groups.iter().any(|g| p.group.name.contains(g.as_str()))
+        only.groups.is_empty()
+            || only
+                .groups
+                .iter()
+                .any(|g| p.group.name.contains(g.as_str()))
     };
     Ok(matrix.points()?.into_iter().filter(wanted).collect())
 }
@@ -165,17 +176,29 @@ impl Bench<'_> {
     fn point(&mut self, point: &Point<'_>, only: &Restriction) -> Result<()> {
         let slow = point.cpu.sender > 1.0 || point.cpu.receiver > 1.0;
         if let Some(why) = self.world.obstacle(point.link) {
-            eprintln!("{}: link {} left out: {why}", point.group.name, point.link.name);
+            eprintln!(
+                "{}: link {} left out: {why}",
+                point.group.name, point.link.name
+            );
             return Ok(());
         }
         if slow && !self.groups.present() {
-            eprintln!("{}: CPU {} LEFT OUT: {}", point.group.name, point.cpu.name, self.groups.about());
+            eprintln!(
+                "{}: CPU {} LEFT OUT: {}",
+                point.group.name,
+                point.cpu.name,
+                self.groups.about()
+            );
             return Ok(());
         }
         let mut variants = Vec::new();
         for name in &point.group.variants {
             variants.push(self.matrix.variant(name)?.clone());
         }
+        if point.group.fault.is_none() {
+            variants.extend(only.also.iter().cloned());
+        }
+        variants.retain(|v| !self.missing.contains(&v.name));
         if point.group.limit {
             variants.push(plain_tcp());
         }
@@ -211,7 +234,9 @@ impl Bench<'_> {
         print_line(&task, &outcome);
         self.failed += usize::from(outcome.error.is_some() != point.group.fault.is_some());
         let record = Record {
-            time: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |d| d.as_secs()),
+            time: SystemTime::now()
+                .duration_since(SystemTime::UNIX_EPOCH)
+                .map_or(0, |d| d.as_secs()),
             client_version,
             server_version,
             congestion: tcp.congestion,
@@ -227,17 +252,29 @@ impl Bench<'_> {
     /// One run with all that surrounds it; whatever fails becomes a failed outcome.
     fn attempt(&mut self, task: &Task, point: &Point<'_>) -> (Outcome, world::TcpSettings) {
         let dir = self.scratch.join(format!("run-{}", self.order));
-        let failed = |e: Error| Outcome { error: Some(e.to_string()), ..Outcome::default() };
-        let place = match self.world.prepare(point.link) {
+        let failed = |e: Error| Outcome {
+            error: Some(e.to_string()),
+            ..Outcome::default()
+        };
+        let factor = task.variant.rate_factor;
+        let place = match self.world.prepare(point.link, factor, task.seed) {
             Ok(p) => p,
             Err(e) => return (failed(e), world::TcpSettings::default()),
         };
         let tcp = place.tcp.clone();
-        let around = Around { groups: &self.groups, keys: &self.keys, place: &place, dir: &dir };
+        let around = Around {
+            groups: &self.groups,
+            keys: &self.keys,
+            place: &place,
+            dir: &dir,
+        };
         let outcome = around.run(task, point).unwrap_or_else(failed);
         self.groups.kill_all();
         if std::env::var_os("SSHFLOW_LAB_KEEP").is_some() {
-            let kept = self.work.dir("kept").map(|k| k.join(format!("run-{}", self.order)));
+            let kept = self
+                .work
+                .dir("kept")
+                .map(|k| k.join(format!("run-{}", self.order)));
             let _ = kept.map(|k| Spawn::new(&["cp", "-r"]).arg(&dir).arg(k).read());
         }
         let _ = std::fs::remove_dir_all(&dir);
@@ -259,8 +296,14 @@ impl Bench<'_> {
         };
         let asked = self.versions.entry(program.clone()).or_insert_with(|| {
             let output = Spawn::new(&[program.as_os_str(), "-V".as_ref()]).output();
-            let text = output.map(|o| [o.stderr, o.stdout].concat()).unwrap_or_default();
-            String::from_utf8_lossy(&text).lines().next().unwrap_or("").to_string()
+            let text = output
+                .map(|o| [o.stderr, o.stdout].concat())
+                .unwrap_or_default();
+            String::from_utf8_lossy(&text)
+                .lines()
+                .next()
+                .unwrap_or("")
+                .to_string()
         });
         asked.clone()
     }
@@ -286,6 +329,7 @@ fn plain_tcp() -> Variant {
         server: PathBuf::new(),
         options: vec![],
         server_options: vec![],
+        rate_factor: 1.0,
     }
 }
 
@@ -293,7 +337,7 @@ fn plain_tcp() -> Variant {
 struct Around<'a> {
     groups: &'a Groups,
     keys: &'a Keys,
-    place: &'a world::Place<'a>,
+    place: &'a world::Place,
     dir: &'a Path,
 }
 
@@ -326,29 +370,39 @@ impl Around<'_> {
         let cpu_before = End::BOTH.map(|e| self.groups.cpu_seconds(e));
         let wire_before = self.place.wire();
         let begin = now_ns();
-        let limit = time_limit(point)?;
-        let (result, seen) = watch::watched(self.groups, self.place, &roots, limit, || {
+        let limit = setup::time_limit(point)?;
+        let sender = run.sender();
+        let (result, seen) = watch::watched(self.groups, self.place, &roots, sender, limit, || {
             changes::during(&run, || drivers::run(&run))
         });
         for end in End::BOTH {
             self.groups.slow(end, 1.0)?;
         }
         let mut outcome = match result {
-            _ if seen.timed_out => {
-                Err(Error::new(format!("not done after {} s", limit.as_secs())))
-            }
+            _ if seen.timed_out => Err(Error::new(format!("not done after {} s", limit.as_secs()))),
             other => other,
         }?;
         let cpu = |i: usize, end| Some(self.groups.cpu_seconds(end)? - cpu_before[i]?);
         outcome.client_cpu_s = cpu(0, End::Client);
         outcome.server_cpu_s = cpu(1, End::Server);
         outcome.peak_rss_kb = seen.peak_rss_kb;
+        outcome.tcp = seen.tcp;
         if let (Some(before), Some(after)) = (wire_before, self.place.wire()) {
             let (up, down) = (after.0 - before.0, after.1 - before.1);
-            let (there, back) = if run.sender() == End::Client { (up, down) } else { (down, up) };
+            let (there, back) = if run.sender() == End::Client {
+                (up, down)
+            } else {
+                (down, up)
+            };
             outcome.wire_bytes = Some(there);
             outcome.wire_bytes_back = Some(back);
-            fill_in_wire(&mut outcome, &seen.wire, begin, run.sender() == End::Client, before);
+            setup::fill_in_wire(
+                &mut outcome,
+                &seen.wire,
+                begin,
+                run.sender() == End::Client,
+                before,
+            );
         }
         if let Some(link) = self.place.link() {
             outcome.link_up = Some(link.counters(Direction::Up));
@@ -358,44 +412,6 @@ impl Around<'_> {
         (outcome.cipher, outcome.compression) = drivers::negotiated(&log);
         Ok(outcome)
     }
-}
-
-/// Joins the samples of the receiver with those of the wire, by time.
-fn fill_in_wire(
-    outcome: &mut Outcome,
-    wire: &[(u64, u64, u64)],
-    begin: u64,
-    up: bool,
-    before: (u64, u64),
-) {
-    let mut at = 0;
-    for (seconds, _, carried) in &mut outcome.samples {
-        let clock = begin + (*seconds * 1e9) as u64;
-        while at + 1 < wire.len() && wire[at + 1].0 <= clock {
-            at += 1;
-        }
-        if let Some((_, u, d)) = wire.get(at) {
-            *carried = if up { u.saturating_sub(before.0) } else { d.saturating_sub(before.1) };
-        }
-    }
-}
-
-/// So long may a run take: a multiple of what its bytes take at a crawl.
-fn time_limit(point: &Point<'_>) -> Result<Duration> {
-    let bytes = point.group.bytes.as_deref().map(crate::units::bytes).transpose()?.unwrap_or(0);
-    let bytes = bytes * point.group.channels.max(1) as u64;
-    let rate = point.link.params()?.rate;
-    let mut per_second = if rate == 0 { 4e6 } else { (rate as f64 / 8.0 / 10.0).min(4e6) };
-    if let Some(consume) = &point.group.consume {
-        per_second = per_second.min(crate::units::bytes(consume)? as f64 / 4.0);
-    }
-    let keys = point.group.keys.max(200) as f64 * 1.5;
-    let base = match point.group.driver {
-        Driver::Echo => 60.0 + keys,
-        Driver::Session => 180.0,
-        _ => 60.0 + point.group.seconds.unwrap_or(0.0),
-    };
-    Ok(Duration::from_secs_f64(base + bytes as f64 / per_second))
 }
 
 fn print_line(task: &Task, outcome: &Outcome) {

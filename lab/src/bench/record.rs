@@ -24,9 +24,6 @@ pub struct Host {
     pub memcpy_mb_s: f64,
     /// `openssl speed`, MB/s of each cipher that was used.
     pub ciphers_mb_s: BTreeMap<String, f64>,
-    /// Best packing of each kind of data that was tried (`zstd -9`-like), as a ratio.
-    #[serde(default)]
-    pub ratios: BTreeMap<String, f64>,
 }
 
 /// What was to be done.
@@ -61,6 +58,8 @@ pub struct Outcome {
     /// IP bytes that the link carried in the direction of the data, and back.
     pub wire_bytes: Option<u64>,
     pub wire_bytes_back: Option<u64>,
+    /// Bytes delivered for each IP byte, in the time that counts.
+    pub packing: Option<f64>,
     pub client_cpu_s: Option<f64>,
     pub server_cpu_s: Option<f64>,
     /// Peak resident memory of each process, kB.
@@ -69,6 +68,9 @@ pub struct Outcome {
     pub p50_ms: Option<f64>,
     pub p99_ms: Option<f64>,
     pub max_ms: Option<f64>,
+    /// All of them, in order of size.
+    #[serde(default)]
+    pub latencies_ms: Vec<f64>,
     /// Rate beside the latency, MB/s.
     pub beside_mb_s: Option<f64>,
     /// Of many channels: the fairness of their shares (Jain's index).
@@ -83,8 +85,6 @@ pub struct Outcome {
     pub link_down: Option<Counters>,
     /// Seconds, bytes delivered, IP bytes carried so far.
     pub samples: Vec<(f64, u64, u64)>,
-    /// Seconds and line, of what `trace` asked for.
-    pub trace: Vec<(f64, String)>,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -13,12 +13,22 @@ pub fn run(work: &Work, names: &[String]) -> Result<ExitCode> {
             continue;
         }
         match get(work, recipe.name) {
-            Ok(d) => println!("{}  {:>9} kB  {:<7} {}", d.sha256, d.bytes / 1000, d.name, recipe.about),
+            Ok(d) => println!(
+                "{}  {:>9} kB  {:<7} {}",
+                d.sha256,
+                d.bytes / 1000,
+                d.name,
+                recipe.about
+            ),
             Err(e) => {
                 eprintln!("{e}");
                 failed = true;
             }
         }
     }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }

@@ -3,6 +3,7 @@
 
 mod data;
 mod link;
+mod report;
 mod run;
 
 use crate::error::Result;
@@ -34,6 +35,8 @@ enum Command {
     },
     /// Run a matrix and write down what came of each run
     Run(run::Args),
+    /// Print tables, and write a page with pictures
+    Report(report::Args),
     /// Sources and sinks, for the drivers
     #[command(subcommand, hide = true)]
     Payload(crate::payload::Command),
@@ -54,6 +57,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Link(c) => link::run(c),
         Command::Data { names } => data::run(&Work::new(&cli.work)?, &names),
         Command::Run(args) => run::run(&Work::new(&cli.work)?, &args),
+        Command::Report(args) => report::run(&args),
         Command::Payload(c) => crate::payload::run(c),
     }
 }

@@ -18,8 +18,11 @@ const TARBALLS: &[&str] = &[
     "libssh2_1.11.1.orig.tar.gz",
 ];
 /// Debian packages (bookworm).
-pub const PACKAGES: &[&str] =
-    &["coreutils_9.1-1_amd64.deb", "gawk_5.2.1-2_amd64.deb", "libllvm14_14.0.6-12_amd64.deb"];
+pub const PACKAGES: &[&str] = &[
+    "coreutils_9.1-1_amd64.deb",
+    "gawk_5.2.1-2_amd64.deb",
+    "libllvm14_14.0.6-12_amd64.deb",
+];
 /// The library is large; so much of it is enough.
 const ELF_BYTES: usize = 64 << 20;
 
@@ -47,8 +50,9 @@ pub fn unpacked(work: &Work) -> Result<PathBuf> {
 
 /// All ELF files below a directory, sorted by path.
 fn elf_files(dir: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    let mut entries: Vec<PathBuf> =
-        std::fs::read_dir(dir)?.map(|e| Ok(e?.path())).collect::<Result<_>>()?;
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(dir)?
+        .map(|e| Ok(e?.path()))
+        .collect::<Result<_>>()?;
     entries.sort();
     for path in entries {
         let kind = path.symlink_metadata()?;

@@ -24,12 +24,14 @@ pub fn make(work: &Work, out: &mut dyn Write) -> Result<()> {
     File::create(&image)?.set_len(SIZE_MIB << 20)?;
     let extended = format!("hash_seed={HASH_SEED},lazy_itable_init=0,root_owner=0:0");
     // A path of its own: mke2fs lies in /sbin, which is not everybody's path.
-    Spawn::new(&["mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-U", UUID, "-E", &extended, "-d"])
-        .arg(&tree)
-        .arg(&image)
-        .env("E2FSPROGS_FAKE_TIME", WHEN)
-        .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
-        .read()?;
+    Spawn::new(&[
+        "mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-U", UUID, "-E", &extended, "-d",
+    ])
+    .arg(&tree)
+    .arg(&image)
+    .env("E2FSPROGS_FAKE_TIME", WHEN)
+    .env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin")
+    .read()?;
     let copied = std::io::copy(&mut File::open(&image)?, out);
     std::fs::remove_file(&image)?;
     std::fs::remove_dir_all(&tree)?;
@@ -50,12 +52,19 @@ fn fill(work: &Work, tree: &Path) -> Result<()> {
         let to = tree.join(package);
         if from.exists() {
             std::fs::create_dir_all(&to)?;
-            Spawn::new(&["cp", "-rP", "-T"]).arg(&from).arg(&to).read()?;
+            Spawn::new(&["cp", "-rP", "-T"])
+                .arg(&from)
+                .arg(&to)
+                .read()?;
         }
     }
     for name in ["openssh_9.2p1.orig.tar.gz", "openssh_10.0p1.orig.tar.gz"] {
         let tar = work.source(name)?;
-        Spawn::new(&["tar", "--no-same-owner", "-xzf"]).arg(&tar).arg("-C").arg(&src).read()?;
+        Spawn::new(&["tar", "--no-same-owner", "-xzf"])
+            .arg(&tar)
+            .arg("-C")
+            .arg(&src)
+            .read()?;
     }
     let log = super::get(work, "log")?;
     let log = std::fs::read(log.path)?;

@@ -10,7 +10,7 @@ mod simple;
 mod text;
 mod x11;
 
-pub use session::{script, Key};
+pub use session::script;
 
 use crate::error::{Context, Error, Result};
 use crate::work::Work;
@@ -38,19 +38,84 @@ pub struct Recipe {
 
 /// Every kind of data, in the order of tables.
 pub const RECIPES: &[Recipe] = &[
-    Recipe { name: "log", about: "system log lines", pinned: Pinned::Exact, make: text::log },
-    Recipe { name: "x11", about: "screens of an X server", pinned: Pinned::ByTool, make: x11::make },
-    Recipe { name: "image", about: "ext4 disk image", pinned: Pinned::ByTool, make: image::make },
-    Recipe { name: "random", about: "random bytes", pinned: Pinned::Exact, make: simple::random },
-    Recipe { name: "xz", about: "an .xz file", pinned: Pinned::ByTool, make: archive::xz },
-    Recipe { name: "source", about: "source tar", pinned: Pinned::Exact, make: archive::source },
-    Recipe { name: "elf", about: "ELF binaries", pinned: Pinned::Exact, make: archive::elf },
-    Recipe { name: "json", about: "JSON dump", pinned: Pinned::Exact, make: records::json },
-    Recipe { name: "sql", about: "SQL dump", pinned: Pinned::Exact, make: records::sql },
-    Recipe { name: "base64", about: "base64 of random", pinned: Pinned::Exact, make: simple::base64 },
-    Recipe { name: "mixed", about: "random, text, zeros, .gz in turn", pinned: Pinned::Exact, make: simple::mixed },
-    Recipe { name: "keys", about: "screen output of a typing session", pinned: Pinned::ByTool, make: session::make },
-    Recipe { name: "zero", about: "zeros", pinned: Pinned::Exact, make: simple::zero },
+    Recipe {
+        name: "log",
+        about: "system log lines",
+        pinned: Pinned::Exact,
+        make: text::log,
+    },
+    Recipe {
+        name: "x11",
+        about: "screens of an X server",
+        pinned: Pinned::ByTool,
+        make: x11::make,
+    },
+    Recipe {
+        name: "image",
+        about: "ext4 disk image",
+        pinned: Pinned::ByTool,
+        make: image::make,
+    },
+    Recipe {
+        name: "random",
+        about: "random bytes",
+        pinned: Pinned::Exact,
+        make: simple::random,
+    },
+    Recipe {
+        name: "xz",
+        about: "an .xz file",
+        pinned: Pinned::ByTool,
+        make: archive::xz,
+    },
+    Recipe {
+        name: "source",
+        about: "source tar",
+        pinned: Pinned::Exact,
+        make: archive::source,
+    },
+    Recipe {
+        name: "elf",
+        about: "ELF binaries",
+        pinned: Pinned::Exact,
+        make: archive::elf,
+    },
+    Recipe {
+        name: "json",
+        about: "JSON dump",
+        pinned: Pinned::Exact,
+        make: records::json,
+    },
+    Recipe {
+        name: "sql",
+        about: "SQL dump",
+        pinned: Pinned::Exact,
+        make: records::sql,
+    },
+    Recipe {
+        name: "base64",
+        about: "base64 of random",
+        pinned: Pinned::Exact,
+        make: simple::base64,
+    },
+    Recipe {
+        name: "mixed",
+        about: "random, text, zeros, .gz in turn",
+        pinned: Pinned::Exact,
+        make: simple::mixed,
+    },
+    Recipe {
+        name: "keys",
+        about: "screen output of a typing session",
+        pinned: Pinned::ByTool,
+        make: session::make,
+    },
+    Recipe {
+        name: "zero",
+        about: "zeros",
+        pinned: Pinned::Exact,
+        make: simple::zero,
+    },
 ];
 
 /// A data file that is ready to be sent.
@@ -84,12 +149,20 @@ pub fn get(work: &Work, name: &str) -> Result<Data> {
     let (bytes, sha256) = hash_file(&path)?;
     if let Some(known) = known.filter(|_| path.exists()) {
         if known.trim() != sha256 {
-            return Err(Error::new(format!("{} was changed: remove it", path.display())));
+            return Err(Error::new(format!(
+                "{} was changed: remove it",
+                path.display()
+            )));
         }
     }
     check(recipe, &sha256)?;
     std::fs::write(&note, &sha256)?;
-    Ok(Data { name: name.into(), path, bytes, sha256 })
+    Ok(Data {
+        name: name.into(),
+        path,
+        bytes,
+        sha256,
+    })
 }
 
 fn make(work: &Work, recipe: &Recipe, path: &Path) -> Result<()> {
@@ -152,7 +225,13 @@ mod tests {
     #[test]
     fn every_recipe_has_its_hash_written_down() {
         for r in RECIPES {
-            assert!(EXPECTED.lines().any(|l| l.ends_with(&format!("  {}", r.name))), "{}", r.name);
+            assert!(
+                EXPECTED
+                    .lines()
+                    .any(|l| l.ends_with(&format!("  {}", r.name))),
+                "{}",
+                r.name
+            );
         }
     }
 

@@ -8,10 +8,18 @@ use rand_chacha::ChaCha20Rng;
 use std::io::Write;
 
 const ROWS: u32 = 150_000;
-const FIRST: &[&str] = &["Anna", "Ben", "Chloe", "David", "Emil", "Fatima", "Goran", "Hanna", "Ivan", "Jun"];
-const LAST: &[&str] = &["Meyer", "Novak", "Okafor", "Park", "Quist", "Rossi", "Silva", "Tanaka", "Usman", "Vogel"];
-const TOWNS: &[&str] = &["Aarhus", "Bergen", "Cádiz", "Dresden", "Espoo", "Firenze", "Gdańsk"];
-const GOODS: &[&str] = &["lamp", "chair", "desk", "shelf", "kettle", "clock", "rug", "mirror"];
+const FIRST: &[&str] = &[
+    "Anna", "Ben", "Chloe", "David", "Emil", "Fatima", "Goran", "Hanna", "Ivan", "Jun",
+];
+const LAST: &[&str] = &[
+    "Meyer", "Novak", "Okafor", "Park", "Quist", "Rossi", "Silva", "Tanaka", "Usman", "Vogel",
+];
+const TOWNS: &[&str] = &[
+    "Aarhus", "Bergen", "Cádiz", "Dresden", "Espoo", "Firenze", "Gdańsk",
+];
+const GOODS: &[&str] = &[
+    "lamp", "chair", "desk", "shelf", "kettle", "clock", "rug", "mirror",
+];
 const STATES: &[&str] = &["open", "paid", "sent", "returned"];
 
 struct Order {
@@ -66,7 +74,10 @@ pub fn json(_: &Work, out: &mut dyn Write) -> Result<()> {
         )?;
         for (i, (name, count, cents)) in o.items.iter().enumerate() {
             let comma = if i > 0 { "," } else { "" };
-            write!(out, "{comma}{{\"name\":\"{name}\",\"count\":{count},\"cents\":{cents}}}")?;
+            write!(
+                out,
+                "{comma}{{\"name\":\"{name}\",\"count\":{count},\"cents\":{cents}}}"
+            )?;
         }
         out.write_all(b"]}\n")?;
     }
@@ -86,7 +97,11 @@ pub fn sql(_: &Work, out: &mut dyn Write) -> Result<()> {
             o.id, o.first, o.last, o.town, o.created, o.state, o.token
         )?;
         for (name, count, cents) in &o.items {
-            writeln!(out, "INSERT INTO items VALUES({},'{name}',{count},{cents});", o.id)?;
+            writeln!(
+                out,
+                "INSERT INTO items VALUES({},'{name}',{count},{cents});",
+                o.id
+            )?;
         }
     }
     out.write_all(b"COMMIT;\n")?;

@@ -9,8 +9,18 @@ use std::io::Write;
 
 const TEMPLATES: &str = include_str!("../../data/daemons.log");
 const HOSTS: &[&str] = &["web1", "web2", "db1", "mail", "gate"];
-const USERS: &[&str] = &["alice", "bob", "carol", "dave", "erin", "git", "backup", "deploy", "www-data", "test"];
-const PATHS: &[&str] = &["/", "/index.html", "/api/v1/orders", "/static/app.js", "/login", "/img/logo.svg", "/feed.xml"];
+const USERS: &[&str] = &[
+    "alice", "bob", "carol", "dave", "erin", "git", "backup", "deploy", "www-data", "test",
+];
+const PATHS: &[&str] = &[
+    "/",
+    "/index.html",
+    "/api/v1/orders",
+    "/static/app.js",
+    "/login",
+    "/img/logo.svg",
+    "/feed.xml",
+];
 const STATUS: &[&str] = &["200", "200", "200", "304", "301", "404", "500"];
 const MONTHS: &[&str] = &["Jan", "Feb", "Mar", "Apr", "May", "Jun"];
 const BYTES: usize = 107_000_000;
@@ -52,7 +62,9 @@ impl Log {
         let day = s / 86_400 % 31 + 1;
         let (hour, minute, second) = (s / 3600 % 24, s / 60 % 60, s % 60);
         let host = self.pick(HOSTS);
-        out.push_str(&format!("{month} {day:>2} {hour:02}:{minute:02}:{second:02} {host} "));
+        out.push_str(&format!(
+            "{month} {day:>2} {hour:02}:{minute:02}:{second:02} {host} "
+        ));
         let template = self.templates[self.rng.gen_range(0..self.templates.len())];
         let mut parts = template.split('$');
         out.push_str(parts.next().unwrap_or(""));
@@ -83,7 +95,10 @@ impl Log {
             'd' => out.push_str(&format!("0.{:03}", rng.gen_range(0..999))),
             'f' => {
                 for _ in 0..43 {
-                    out.push(char::from(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[rng.gen_range(0..64)]));
+                    out.push(char::from(
+                        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+                            [rng.gen_range(0..64)],
+                    ));
                 }
             }
             'u' => out.push_str(self.pick(USERS)),

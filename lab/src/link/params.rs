@@ -96,10 +96,6 @@ impl Counters {
         self.late_max_ns = self.late_max_ns.max(ns);
         self.late_samples += 1;
     }
-
-    pub fn queue_delay_mean_ns(&self) -> u64 {
-        self.queue_delay_sum_ns / self.queue_delay_samples.max(1)
-    }
 }
 
 #[cfg(test)]

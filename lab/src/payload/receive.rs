@@ -97,7 +97,14 @@ impl Receive {
     fn consume(&self, mut from: impl Read, started: &AtomicBool) -> Result<Received> {
         let mut seen = Received::default();
         let mut hash = blake3::Hasher::new();
-        let mut buffer = vec![0; if self.rate.is_some() { SLOW_BLOCK } else { BLOCK }];
+        let mut buffer = vec![
+            0;
+            if self.rate.is_some() {
+                SLOW_BLOCK
+            } else {
+                BLOCK
+            }
+        ];
         let mut next_sample = 0;
         loop {
             let n = match from.read(&mut buffer) {
@@ -139,7 +146,8 @@ impl Receive {
     /// Sleeps as long as a consumer of the set rate is busy.
     fn pace(&self, seen: &Received) {
         if let Some(rate) = self.rate.filter(|r| *r > 0) {
-            let due = seen.first_ns + (u128::from(seen.bytes) * 1_000_000_000 / u128::from(rate)) as u64;
+            let due =
+                seen.first_ns + (u128::from(seen.bytes) * 1_000_000_000 / u128::from(rate)) as u64;
             std::thread::sleep(Duration::from_nanos(due.saturating_sub(now_ns())));
         }
     }

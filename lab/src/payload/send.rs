@@ -54,7 +54,9 @@ impl Send {
 fn write_all(mut out: impl Write, data: &[u8], mut left: u64) -> Result<()> {
     let mut at = 0;
     while left > 0 && !data.is_empty() {
-        let n = BLOCK.min(data.len() - at).min(left.min(BLOCK as u64) as usize);
+        let n = BLOCK
+            .min(data.len() - at)
+            .min(left.min(BLOCK as u64) as usize);
         match out.write_all(&data[at..at + n]) {
             Ok(()) => {}
             // The reader has seen enough.

@@ -32,10 +32,6 @@ impl Netns {
         })
     }
 
-    pub fn name(&self) -> &'static str {
-        self.name
-    }
-
     pub fn file(&self) -> &Arc<File> {
         &self.file
     }
@@ -73,12 +69,18 @@ impl Netns {
     pub fn move_link(&self, device: &str, to: &Netns) -> Result<()> {
         // `ip` takes a namespace as the path of one, and this one only has a descriptor.
         let path = format!("/proc/{}/fd/{}", std::process::id(), to.file.as_raw_fd());
-        let output = Spawn::new(&["ip", "link", "set", device, "netns", &path]).netns(self).output()?;
+        let output = Spawn::new(&["ip", "link", "set", device, "netns", &path])
+            .netns(self)
+            .output()?;
         if output.status.success() {
             return Ok(());
         }
         let why = String::from_utf8_lossy(&output.stderr);
-        Err(Error::new(format!("moving {device} to {}: {}", to.name, why.trim())))
+        Err(Error::new(format!(
+            "moving {device} to {}: {}",
+            to.name,
+            why.trim()
+        )))
     }
 
     /// Sets a variable of `/proc/sys/net` inside.

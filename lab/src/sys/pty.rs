@@ -20,13 +20,21 @@ pub struct Master(File);
 
 impl Pty {
     pub fn open(rows: u16, columns: u16) -> Result<Self> {
-        let size = Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
         let pair = openpty(Some(&size), None)?;
         use nix::fcntl::{fcntl, FcntlArg, FdFlag};
         for fd in [&pair.master, &pair.slave] {
             fcntl(fd, FcntlArg::F_SETFD(FdFlag::FD_CLOEXEC))?;
         }
-        Ok(Self { master: File::from(pair.master), slave: pair.slave })
+        Ok(Self {
+            master: File::from(pair.master),
+            slave: pair.slave,
+        })
     }
 
     /// A descriptor of the program's side.

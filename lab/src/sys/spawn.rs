@@ -59,7 +59,10 @@ impl Spawn {
 
     /// Makes the pseudo terminal its input, output and controlling terminal.
     pub fn terminal(mut self, pty: &Pty) -> Result<Self> {
-        self.command.stdin(pty.slave()?).stdout(pty.slave()?).stderr(pty.slave()?);
+        self.command
+            .stdin(pty.slave()?)
+            .stdout(pty.slave()?)
+            .stderr(pty.slave()?);
         self.own_session = true;
         self.terminal = true;
         Ok(self)
@@ -73,11 +76,6 @@ impl Spawn {
     /// Joins the control group whose `cgroup.procs` is given, before the program starts.
     pub fn group(mut self, procs: File) -> Self {
         self.groups.push(procs);
-        self
-    }
-
-    pub fn own_session(mut self) -> Self {
-        self.own_session = true;
         self
     }
 

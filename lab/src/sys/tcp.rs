@@ -39,7 +39,7 @@ pub fn socket_of(pid: i32) -> Option<OwnedFd> {
         let Some(fd) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
             continue;
         };
-        if let Some(socket) = copy_fd(pid, fd).filter(|s| is_connected(s)) {
+        if let Some(socket) = copy_fd(pid, fd).filter(is_connected) {
             return Some(socket);
         }
     }

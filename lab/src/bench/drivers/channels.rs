@@ -21,13 +21,21 @@ impl Master {
     pub fn start(run: &Run<'_>) -> Result<Self> {
         let words = run.ends.client("bin/ssh", &["-M", "-N", "target"])?;
         let log = File::create(run.file("client.log"))?;
-        let child = run.ends.spawn(&words, End::Client, Role::Ssh)?.stdout(Stdio::null()).stderr(log).start()?;
+        let child = run
+            .ends
+            .spawn(&words, End::Client, Role::Ssh)?
+            .stdout(Stdio::null())
+            .stderr(log)
+            .start()?;
         let mut master = Self { child };
         run.follow(master.child.id() as i32, End::Client);
         let start = Instant::now();
         while !run.file("mux").exists() {
             if master.child.try_wait()?.is_some() || start.elapsed() > Duration::from_secs(30) {
-                return Err(Error::new(format!("the shared connection failed: {}", run.complaint())));
+                return Err(Error::new(format!(
+                    "the shared connection failed: {}",
+                    run.complaint()
+                )));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -49,11 +57,15 @@ struct Channel {
 }
 
 pub fn run(run: &Run<'_>) -> Result<Outcome> {
-    let bytes = run.bytes()?.ok_or_else(|| Error::new("many channels need bytes"))?;
+    let bytes = run
+        .bytes()?
+        .ok_or_else(|| Error::new("many channels need bytes"))?;
     let master = Master::start(run)?;
     let start = now_ns();
     let count = run.point.group.channels.max(1);
-    let channels = (0..count).map(|i| start_channel(run, i, bytes)).collect::<Result<Vec<_>>>()?;
+    let channels = (0..count)
+        .map(|i| start_channel(run, i, bytes))
+        .collect::<Result<Vec<_>>>()?;
     let mut rates = Vec::new();
     let hash = expected_hash(run.data()?, bytes)?;
     for (i, mut channel) in channels.into_iter().enumerate() {
@@ -64,7 +76,9 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
         }
         let seen: Received = serde_json::from_str(&std::fs::read_to_string(&channel.result)?)?;
         if seen.bytes != bytes || seen.hash != hash {
-            return Err(Error::new(format!("channel {i} brought other data than was sent")));
+            return Err(Error::new(format!(
+                "channel {i} brought other data than was sent"
+            )));
         }
         rates.push(bytes as f64 / ((seen.last_ns - start) as f64 / 1e9));
     }
@@ -85,14 +99,34 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
 fn start_channel(run: &Run<'_>, i: usize, bytes: u64) -> Result<Channel> {
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let result = run.file(&format!("received-{i}"));
-    let sink_words = [&exe()?, "payload", "receive", "--result", &result.display().to_string()];
-    let sink = run.ends.spawn(&sink_words, End::Client, Role::Payload)?.stdin(read).start()?;
+    let sink_words = [
+        &exe()?,
+        "payload",
+        "receive",
+        "--result",
+        &result.display().to_string(),
+    ];
+    let sink = run
+        .ends
+        .spawn(&sink_words, End::Client, Role::Payload)?
+        .stdin(read)
+        .start()?;
     let path = run.data()?.path.display().to_string();
-    let words = ["send".to_string(), path, "--bytes".to_string(), bytes.to_string()];
+    let words = [
+        "send".to_string(),
+        path,
+        "--bytes".to_string(),
+        bytes.to_string(),
+    ];
     let remote = run.ends.remote_payload(&words)?;
     let ssh = run.ends.client("bin/ssh", &["target", &remote])?;
     let log = File::create(run.file(&format!("channel-{i}.log")))?;
-    let ssh = run.ends.spawn(&ssh, End::Client, Role::Ssh)?.stdout(write).stderr(log).start()?;
+    let ssh = run
+        .ends
+        .spawn(&ssh, End::Client, Role::Ssh)?
+        .stdout(write)
+        .stderr(log)
+        .start()?;
     Ok(Channel { ssh, sink, result })
 }
 

@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 pub fn run(run: &Run<'_>) -> Result<Outcome> {
-    let bytes = run.bytes()?.ok_or_else(|| Error::new("scp and sftp need bytes"))?;
+    let bytes = run
+        .bytes()?
+        .ok_or_else(|| Error::new("scp and sftp need bytes"))?;
     let source = source_file(run, run.data()?, bytes)?;
     let fault = run.point.group.fault.as_deref();
     let target = match fault {
@@ -25,8 +27,12 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
     let words = words(run, &source, &target)?;
     let log = File::create(run.file("client.log"))?;
     let start = now_ns();
-    let client =
-        run.ends.spawn(&words, End::Client, Role::Ssh)?.stdout(Stdio::null()).stderr(log).start()?;
+    let client = run
+        .ends
+        .spawn(&words, End::Client, Role::Ssh)?
+        .stdout(Stdio::null())
+        .stderr(log)
+        .start()?;
     run.follow(client.id() as i32, End::Client);
     if let Some(fault) = fault {
         super::fault::inflict(run, fault)?;
@@ -39,7 +45,9 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
     }
     let (size, hash) = arrived?;
     if size != bytes || hash != expected_hash(run.data()?, bytes)? {
-        return Err(Error::new(format!("what arrived ({size} bytes) is not what was sent")));
+        return Err(Error::new(format!(
+            "what arrived ({size} bytes) is not what was sent"
+        )));
     }
     Ok(Outcome {
         value: bytes as f64 / 1e6 / seconds,
@@ -52,18 +60,29 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
 }
 
 fn words(run: &Run<'_>, source: &Path, target: &Path) -> Result<Vec<String>> {
-    let ssh = program(&run.ends.variant.client, "bin/ssh")?.display().to_string();
+    let ssh = program(&run.ends.variant.client, "bin/ssh")?
+        .display()
+        .to_string();
     let (source, target) = (source.display().to_string(), target.display().to_string());
     let far = |path: &str| format!("target:{path}");
     match run.point.group.driver {
-        Driver::ScpGet => run.ends.client("bin/scp", &["-S", &ssh, &far(&source), &target]),
-        Driver::ScpPut => run.ends.client("bin/scp", &["-S", &ssh, &source, &far(&target)]),
+        Driver::ScpGet => run
+            .ends
+            .client("bin/scp", &["-S", &ssh, &far(&source), &target]),
+        Driver::ScpPut => run
+            .ends
+            .client("bin/scp", &["-S", &ssh, &source, &far(&target)]),
         driver => {
             let batch = run.file("batch");
-            let verb = if driver == Driver::SftpGet { "get" } else { "put" };
+            let verb = if driver == Driver::SftpGet {
+                "get"
+            } else {
+                "put"
+            };
             std::fs::write(&batch, format!("{verb} {source} {target}\n"))?;
             let batch = batch.display().to_string();
-            run.ends.client("bin/sftp", &["-S", &ssh, "-b", &batch, "target"])
+            run.ends
+                .client("bin/sftp", &["-S", &ssh, "-b", &batch, "target"])
         }
     }
 }

@@ -30,7 +30,9 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
         Some("other") | None => None,
         Some(b) => return Err(Error::new(format!("beside is same or other, not \"{b}\""))),
     };
-    let bulk = beside.map(|_| Bulk::start(run, master.is_some())).transpose()?;
+    let bulk = beside
+        .map(|_| Bulk::start(run, master.is_some()))
+        .transpose()?;
     if bulk.is_some() {
         std::thread::sleep(SETTLE);
     }
@@ -51,13 +53,17 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
         p99_ms: Some(p99),
         max_ms: sorted.last().copied(),
         beside_mb_s,
+        latencies_ms: sorted.iter().map(|ms| (ms * 1e3).round() / 1e3).collect(),
         ..Outcome::default()
     })
 }
 
 fn percentile(sorted: &[f64], p: f64) -> f64 {
     let at = (sorted.len() as f64 * p).ceil() as usize;
-    sorted.get(at.saturating_sub(1)).copied().unwrap_or(f64::NAN)
+    sorted
+        .get(at.saturating_sub(1))
+        .copied()
+        .unwrap_or(f64::NAN)
 }
 
 /// A download that goes on until it is stopped.
@@ -70,12 +76,28 @@ impl Bulk {
     fn start(run: &Run<'_>, shared: bool) -> Result<Self> {
         let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
         let result = run.file("received").display().to_string();
-        let sink_words = [&exe()?, "payload", "receive", "--result", &result, "--window-ms", "600000"];
-        let sink = run.ends.spawn(&sink_words, End::Client, Role::Payload)?.stdin(read).start()?;
+        let sink_words = [
+            &exe()?,
+            "payload",
+            "receive",
+            "--result",
+            &result,
+            "--window-ms",
+            "600000",
+        ];
+        let sink = run
+            .ends
+            .spawn(&sink_words, End::Client, Role::Payload)?
+            .stdin(read)
+            .start()?;
         let send = ["send".to_string(), run.data()?.path.display().to_string()];
         let remote = run.ends.remote_payload(&send)?;
         let log = File::create(run.file(if shared { "bulk.log" } else { "client.log" }))?;
-        let ssh = run.ends.spawn(&run.ends.client("bin/ssh", &["target", &remote])?, End::Client, Role::Ssh)?;
+        let ssh = run.ends.spawn(
+            &run.ends.client("bin/ssh", &["target", &remote])?,
+            End::Client,
+            Role::Ssh,
+        )?;
         let ssh = ssh.stdout(write).stderr(log).start()?;
         run.follow(ssh.id() as i32, End::Client);
         Ok(Self { ssh, sink })
@@ -89,14 +111,18 @@ impl Bulk {
         nix::sys::signal::kill(sink, nix::sys::signal::Signal::SIGUSR1)?;
         std::thread::sleep(Duration::from_millis(300));
         if let Some(status) = self.ssh.try_wait()? {
-            return Err(Error::new(format!("the download beside it ended with {status}")));
+            return Err(Error::new(format!(
+                "the download beside it ended with {status}"
+            )));
         }
         self.ssh.kill()?;
         self.ssh.wait()?;
         self.sink.wait()?;
         let seen: Received = serde_json::from_str(&std::fs::read_to_string(run.file("received"))?)?;
         if seen.hash != super::expected_hash(run.data()?, seen.bytes)? {
-            return Err(Error::new("the download beside it brought other data than was sent"));
+            return Err(Error::new(
+                "the download beside it brought other data than was sent",
+            ));
         }
         Ok(seen.bytes as f64 / 1e6 / ((seen.last_ns - seen.first_ns).max(1) as f64 / 1e9))
     }
@@ -114,9 +140,16 @@ fn type_keys(run: &Run<'_>, shared: bool) -> Result<Vec<f64>> {
     }
     options.extend(["target", &remote]);
     let words = run.ends.client("bin/ssh", &options)?;
-    let name = if shared || run.point.group.beside.is_some() { "keys.log" } else { "client.log" };
+    let name = if shared || run.point.group.beside.is_some() {
+        "keys.log"
+    } else {
+        "client.log"
+    };
     let spawn: Spawn = run.ends.spawn(&words, End::Client, Role::Ssh)?;
-    let mut ssh = spawn.terminal(&pty)?.stderr(File::create(run.file(name))?).start()?;
+    let mut ssh = spawn
+        .terminal(&pty)?
+        .stderr(File::create(run.file(name))?)
+        .start()?;
     run.follow(ssh.id() as i32, End::Client);
     let mut terminal = pty.master_only();
     let times = keys(run, &mut terminal);

@@ -34,6 +34,8 @@ pub fn inflict(run: &Run<'_>, fault: &str) -> Result<()> {
             }
             Ok(())
         }
-        other => Err(Error::new(format!("a fault is corrupt, kill or disk-full, not \"{other}\""))),
+        other => Err(Error::new(format!(
+            "a fault is corrupt, kill or disk-full, not \"{other}\""
+        ))),
     }
 }

@@ -11,7 +11,7 @@ mod session;
 
 use super::ends::Ends;
 use super::groups::{End, Groups};
-use super::matrix::{Driver, Point, PLAIN_TCP};
+use super::matrix::{Driver, Point};
 use super::record::Outcome;
 use super::watch;
 use super::world::Place;
@@ -26,7 +26,7 @@ pub struct Run<'a> {
     pub ends: Ends<'a>,
     pub point: &'a Point<'a>,
     pub data: Option<&'a Data>,
-    pub place: &'a Place<'a>,
+    pub place: &'a Place,
     pub groups: &'a Groups,
     /// Processes to follow where there are no control groups.
     pub roots: &'a Mutex<Vec<(i32, End)>>,
@@ -35,7 +35,7 @@ pub struct Run<'a> {
 
 /// Does what the group says.
 pub fn run(run: &Run<'_>) -> Result<Outcome> {
-    if run.ends.variant.name == PLAIN_TCP {
+    if run.ends.variant.kind == "tcp" {
         return pipe::plain_tcp(run);
     }
     let servers = run.ends.start_servers()?;
@@ -60,7 +60,8 @@ impl Run<'_> {
     }
 
     pub fn data(&self) -> Result<&Data> {
-        self.data.ok_or_else(|| Error::new("this driver needs data"))
+        self.data
+            .ok_or_else(|| Error::new("this driver needs data"))
     }
 
     pub fn file(&self, name: &str) -> PathBuf {
@@ -69,7 +70,12 @@ impl Run<'_> {
 
     /// Bytes of a transfer by size.
     pub fn bytes(&self) -> Result<Option<u64>> {
-        self.point.group.bytes.as_deref().map(crate::units::bytes).transpose()
+        self.point
+            .group
+            .bytes
+            .as_deref()
+            .map(crate::units::bytes)
+            .transpose()
     }
 
     /// The end at which SSH sends the data.
@@ -82,8 +88,7 @@ impl Run<'_> {
 
     /// SSH processes of the sending end.
     pub fn sending_processes(&self) -> Vec<i32> {
-        let all = watch::ssh_processes(self.groups, self.roots);
-        all.into_iter().filter(|(_, end)| *end == self.sender()).map(|(pid, _)| pid).collect()
+        watch::processes_of(self.groups, self.roots, self.sender())
     }
 
     /// What the client said, for an error and for what was negotiated.
@@ -95,8 +100,15 @@ impl Run<'_> {
     /// The client's last words, without its debug lines.
     pub fn complaint(&self) -> String {
         let log = self.client_log();
-        let lines = log.lines().filter(|l| !l.starts_with("debug1:") && !l.contains("OpenSSH_"));
-        lines.filter(|l| !l.trim().is_empty()).last().unwrap_or("").trim().to_string()
+        let chatter = [
+            "debug1:",
+            "OpenSSH_",
+            "Authenticated to",
+            "Bytes per second",
+            "Transferred:",
+        ];
+        let says = |l: &&str| !l.trim().is_empty() && !chatter.iter().any(|c| l.contains(c));
+        log.lines().rfind(says).unwrap_or("").trim().to_string()
     }
 }
 
@@ -107,7 +119,10 @@ pub fn finish(mut child: Child) -> Result<ExitStatus> {
 
 /// A cipher and a compression as the client's log names them.
 pub fn negotiated(log: &str) -> (String, String) {
-    let line = log.lines().find(|l| l.contains("kex: server->client cipher:")).unwrap_or("");
+    let line = log
+        .lines()
+        .find(|l| l.contains("kex: server->client cipher:"))
+        .unwrap_or("");
     let after = |key: &str| {
         let rest = line.split_once(key).map_or("", |(_, r)| r);
         rest.split_whitespace().next().unwrap_or("").to_string()
@@ -142,8 +157,14 @@ mod tests {
     #[test]
     fn what_was_negotiated_is_read_from_the_log() {
         let log = "x\ndebug1: kex: server->client cipher: aes128-gcm@openssh.com MAC: <implicit> compression: none\n";
-        assert_eq!(negotiated(log), ("aes128-gcm@openssh.com".into(), "none".into()));
+        assert_eq!(
+            negotiated(log),
+            ("aes128-gcm@openssh.com".into(), "none".into())
+        );
         let log = "debug1: kex: server->client cipher: aes256-ctr MAC: hmac-sha2-512 compression: zlib@openssh.com";
-        assert_eq!(negotiated(log), ("aes256-ctr hmac-sha2-512".into(), "zlib@openssh.com".into()));
+        assert_eq!(
+            negotiated(log),
+            ("aes256-ctr hmac-sha2-512".into(), "zlib@openssh.com".into())
+        );
     }
 }

@@ -29,7 +29,10 @@ fn receive_words(run: &Run<'_>) -> Result<Vec<String>> {
     let pid = run.file("receiver.pid").display().to_string();
     let mut words = strings(&["receive", "--result", &result, "--pid-file", &pid]);
     if let Some(seconds) = run.point.group.seconds {
-        words.extend(["--window-ms".to_string(), format!("{}", (seconds * 1e3) as u64)]);
+        words.extend([
+            "--window-ms".to_string(),
+            format!("{}", (seconds * 1e3) as u64),
+        ]);
     }
     if let Some(rate) = &run.point.group.consume {
         words.extend(["--rate".to_string(), crate::units::bytes(rate)?.to_string()]);
@@ -57,7 +60,11 @@ pub fn ssh(run: &Run<'_>) -> Result<Outcome> {
     let download = run.sender() == End::Server;
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let log = File::create(run.file("client.log"))?;
-    let far = if download { send_words(run)? } else { receive_words(run)? };
+    let far = if download {
+        send_words(run)?
+    } else {
+        receive_words(run)?
+    };
     let remote = run.ends.remote_payload(&far)?;
     let words = run.ends.client("bin/ssh", &["target", &remote])?;
     let client = run.ends.spawn(&words, End::Client, Role::Ssh)?.stderr(log);
@@ -96,11 +103,15 @@ pub fn plain_tcp(run: &Run<'_>) -> Result<Outcome> {
         // In the group of ssh: here the payload is what does the work.
         run.ends.spawn(&all, end, Role::Ssh)
     };
-    let mut far = start_one(&far, End::Server)?.stderr(Stdio::piped()).start()?;
+    let mut far = start_one(&far, End::Server)?
+        .stderr(Stdio::piped())
+        .start()?;
     run.follow(far.id() as i32, End::Server);
     wait_until_listening(&mut far)?;
     let start = now_ns();
-    let near = start_one(&near, End::Client)?.stdout(Stdio::null()).start()?;
+    let near = start_one(&near, End::Client)?
+        .stdout(Stdio::null())
+        .start()?;
     run.follow(near.id() as i32, End::Client);
     let fill = steer(run)?;
     let (far, near) = if download {
@@ -124,7 +135,10 @@ fn wait_until_listening(far: &mut Child) -> Result<()> {
     if line.trim() == "listening" {
         return Ok(());
     }
-    Err(Error::new(format!("the TCP end did not start: {}", line.trim())))
+    Err(Error::new(format!(
+        "the TCP end did not start: {}",
+        line.trim()
+    )))
 }
 
 /// Starts the counted time once the sender's buffer is full; breaks the run where that is asked.
@@ -147,7 +161,10 @@ fn steer(run: &Run<'_>) -> Result<Option<String>> {
 fn receiver(path: &Path) -> Option<i32> {
     let start = Instant::now();
     while start.elapsed() < PATIENCE {
-        if let Some(pid) = std::fs::read_to_string(path).ok().and_then(|t| t.trim().parse().ok()) {
+        if let Some(pid) = std::fs::read_to_string(path)
+            .ok()
+            .and_then(|t| t.trim().parse().ok())
+        {
             return Some(pid);
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -173,10 +190,15 @@ fn outcome(run: &Run<'_>, start: u64, end: u64, fill: Option<String>) -> Result<
     let text = std::fs::read_to_string(path).map_err(|_| failure(run, "nothing was received"))?;
     let seen: Received = serde_json::from_str(&text).context(|| "the receiver's result".into())?;
     if let Some(bytes) = run.bytes()?.filter(|b| *b != seen.bytes) {
-        return Err(failure(run, &format!("{} bytes arrived and not {bytes}", seen.bytes)));
+        return Err(failure(
+            run,
+            &format!("{} bytes arrived and not {bytes}", seen.bytes),
+        ));
     }
     if seen.hash != expected_hash(run.data()?, seen.bytes)? {
-        return Err(Error::new("the data that arrived is not the data that was sent"));
+        return Err(Error::new(
+            "the data that arrived is not the data that was sent",
+        ));
     }
     let (bytes, seconds) = match seen.window {
         Some((since, before)) => (seen.bytes - before, (seen.last_ns - since) as f64 / 1e9),
@@ -192,7 +214,11 @@ fn outcome(run: &Run<'_>, start: u64, end: u64, fill: Option<String>) -> Result<
         first_byte_s: wire(seen.first_ns),
         fill,
         // The third figure is put in by who watched the wire.
-        samples: seen.samples.iter().map(|(t, b)| (wire(*t), *b, 0)).collect(),
+        samples: seen
+            .samples
+            .iter()
+            .map(|(t, b)| (wire(*t), *b, 0))
+            .collect(),
         ..Outcome::default()
     })
 }

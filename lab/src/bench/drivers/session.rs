@@ -20,7 +20,10 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
     let pty = Pty::open(24, 80)?;
     let words = run.ends.client("bin/ssh", &["-tt", "target", SHELL])?;
     let spawn = run.ends.spawn(&words, End::Client, Role::Ssh)?;
-    let mut ssh = spawn.terminal(&pty)?.stderr(File::create(run.file("client.log"))?).start()?;
+    let mut ssh = spawn
+        .terminal(&pty)?
+        .stderr(File::create(run.file("client.log"))?)
+        .start()?;
     run.follow(ssh.id() as i32, End::Client);
     let mut terminal = pty.master_only();
     let mut shown = Vec::new();
