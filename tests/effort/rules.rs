@@ -27,6 +27,8 @@ pub struct Sent {
 pub trait Rule {
     fn choose(&mut self, packet: &Packet) -> Effort;
     fn observe(&mut self, _sent: &Sent) {}
+    /// The host waits for the peer to open its channel window.
+    fn window_closed(&mut self, _queued: Option<usize>) {}
     /// Nanoseconds that looking at the packet just chosen took.
     fn probe_cost(&self) -> f64 {
         0.0
@@ -122,6 +124,10 @@ impl Rule for Auto {
             wire_len: sent.wire,
             spent_ns: sent.spent_ns,
         });
+    }
+
+    fn window_closed(&mut self, queued: Option<usize>) {
+        self.controller.feedback(0, queued, true);
     }
 
     fn probe_cost(&self) -> f64 {

@@ -38,8 +38,12 @@ const SLOWEST_PEER: f32 = 9.0;
 const FIRST_PEER: f32 = 0.5;
 /// A socket that has not been full for this many cycles, and this long, is not
 /// the bottleneck.
-const QUIET_CYCLES: f32 = 6.0;
+const QUIET_CYCLES: f32 = 4.0;
 const QUIET_NS: f32 = 60e6;
+/// Once it has shown that, the next look may follow so soon.
+const QUIET_AGAIN_NS: f32 = 20e6;
+/// Share of the believed pace that has to be used for that.
+const BUSY_LINK: f32 = 0.6;
 const LONGEST_QUIET_NS: f32 = 8e9;
 /// The first step of doubt; each next one is a quarter larger, up to doubling.
 const FIRST_GROWTH: f32 = 1.1;
@@ -107,6 +111,8 @@ pub struct Downstream {
     raised: bool,
     /// Bytes that the socket takes after it became writable again.
     slack: f32,
+    /// The last stretch was much slower than believed.
+    slower_before: bool,
     /// What is on its way to the peer: bytes, and a peer's work if like us.
     pipe: [Pipe; 2],
     /// The link's pace when it was last known to be the bottleneck, and how
@@ -135,6 +141,7 @@ impl Downstream {
             quiet_ns: QUIET_NS,
             raised: false,
             slack: FIRST_SLACK,
+            slower_before: false,
             pipe: [Pipe::default(); 2],
             link_seen: 0.0,
             link_age_ns: 0.0,
@@ -295,8 +302,16 @@ impl Downstream {
     }
 
     fn follow_link(&mut self, pace: f32, blocked: f32, gain: f32) {
-        let far = pace > 1.25 * self.link || (pace < 0.8 * self.link && blocked > 0.03);
-        self.link += (pace - self.link) * if far { 1.0 } else { gain };
+        let faster = pace > 1.25 * self.link;
+        let slower = pace < 0.8 * self.link && blocked > 0.03;
+        // A stall of ours, while the socket ran empty, looks like a slow link
+        // once; a slow link does so again.
+        let sure = faster || (slower && self.slower_before);
+        self.slower_before = slower;
+        if slower && !sure {
+            return;
+        }
+        self.link += (pace - self.link) * if sure { 1.0 } else { gain };
     }
 
     /// Nobody told: judge by what changes of plan have brought.
@@ -394,11 +409,18 @@ impl Downstream {
         // More went out than the link carries and the socket holds; or it has
         // not been full for so long that we must be what is slow.
         let too_much = wire - self.link * elapsed > slack;
+        let quiet = if self.raised {
+            self.quiet_ns.min(QUIET_AGAIN_NS)
+        } else {
+            (QUIET_CYCLES * self.cycle_ns).max(self.quiet_ns)
+        };
+        // While little is sent, nothing is learned of what could be sent.
+        let busy = wire > BUSY_LINK * self.link * elapsed;
         let too_long = matters
             && if self.bounded {
-                elapsed > (QUIET_CYCLES * self.cycle_ns).max(self.quiet_ns)
+                busy && elapsed > quiet && (!self.raised || wire > slack)
             } else {
-                wire > slack
+                wire > slack || elapsed > QUIET_NS
             };
         if !(too_much || too_long) {
             return false;

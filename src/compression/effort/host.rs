@@ -66,3 +66,29 @@ impl HostCost {
         self.per_byte = (my - slope * mx).max(0.02 * my);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_parts_are_found() {
+        let mut host = HostCost::new();
+        for i in 0..400 {
+            let ratio = if i % 2 == 0 { 1.0 } else { 0.2 };
+            host.learn(32_768.0, ratio, 32_768.0 * (3.0 + 5.0 * ratio));
+        }
+        assert!((host.per_byte - 3.0).abs() < 0.4, "{host:?}");
+        assert!((host.per_wire_byte - 5.0).abs() < 0.6, "{host:?}");
+    }
+
+    #[test]
+    fn a_stall_counts_little() {
+        let mut host = HostCost::new();
+        for i in 0..200 {
+            let stall = if i % 50 == 49 { 80e6 } else { 0.0 };
+            host.learn(32_768.0, 1.0, 32_768.0 * 4.0 + stall);
+        }
+        assert!(host.at(1.0) < 5.0, "{host:?}");
+    }
+}

@@ -11,7 +11,8 @@ use super::wire::{Wire, CLASSES, MAX_RUNGS};
 const COMMON_GAIN: f32 = 0.04;
 const OWN_GAIN: f32 = 0.01;
 /// The wire's figures count as this many samples of how the efforts compare.
-const OWN_TRUST: f32 = 6.0;
+const COST_TRUST: f32 = 6.0;
+const RATIO_TRUST: f32 = 20.0;
 /// A single sample counts for no more than this much above the estimate.
 const CLIP: f32 = 3.0;
 /// No packet shrinks below this share.
@@ -44,7 +45,7 @@ impl Fit {
         self.common * self.own[rung]
     }
 
-    fn learn(&mut self, rung: usize, factor: f32, weight: f32) {
+    fn learn(&mut self, rung: usize, factor: f32, weight: f32, trust: f32) {
         let mut miss = factor / self.of(rung) - 1.0;
         if self.samples >= 3.0 {
             miss = miss.min(CLIP);
@@ -54,7 +55,7 @@ impl Fit {
         let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
         // An effort keeps as its own what the others do not share.
         let alone = self.own_samples[rung] >= self.samples;
-        let own = (1.0 / (self.own_samples[rung] + OWN_TRUST)).max(OWN_GAIN) * weight;
+        let own = (1.0 / (self.own_samples[rung] + trust)).max(OWN_GAIN) * weight;
         self.common = (self.common * (1.0 + common * miss)).clamp(1e-3, 1e3);
         if !alone {
             self.own[rung] = (self.own[rung] * (1.0 + own * miss)).clamp(0.05, 20.0);
@@ -122,7 +123,7 @@ impl Model {
     /// How little is known of an effort on a class: 1 at first, 0 after some
     /// packets.
     pub fn novelty(&self, class: usize, rung: usize) -> f32 {
-        (1.0 - self.cost[class].own_samples[rung] / OWN_TRUST).max(0.0)
+        (1.0 - self.cost[class].own_samples[rung] / COST_TRUST).max(0.0)
     }
 
     /// Bytes on the wire that this effort would still waste before its stream
@@ -155,12 +156,19 @@ impl Model {
         // The first packet of a stream also pays for setting the engine up.
         let warm_engine = self.history[rung] > 0.0 || known.cold_bytes == 0.0;
         let weight = if warm_engine { 1.0 } else { 0.3 };
-        self.cost[class].learn(rung, cost / known.cost[class], weight);
+        self.cost[class].learn(rung, cost / known.cost[class], weight, COST_TRUST);
         self.history[rung] += len;
         // What the missing history cost is not the effort's fault.
         let ratio = (lean / len).clamp(LEAST_RATIO, 1.0);
         let weight = 1.0 - 0.7 * cold;
-        self.ratio[class].learn(rung, ratio / known.ratio[class], weight);
+        let fit = &mut self.ratio[class];
+        if ratio > HARDLY && class == 0 {
+            // Believe it at once: doubt comes back slowly enough.
+            fit.common = 1.0 / (known.ratio[class] * fit.own[rung]);
+            fit.samples += 1.0;
+        } else {
+            fit.learn(rung, ratio / known.ratio[class], weight, RATIO_TRUST);
+        }
     }
 
     /// How many times slower than the wire's figures this machine is: the mean
@@ -178,5 +186,52 @@ impl Model {
         } else {
             1.0
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{ZLIB, ZSTD};
+    use super::*;
+
+    const LEN: f32 = 32_768.0;
+
+    #[test]
+    fn a_slow_machine_is_slow_at_every_level() {
+        let mut model = Model::new(&ZLIB);
+        let before = model.cost(2, 2);
+        for _ in 0..50 {
+            model.learn(2, 1, LEN, 0.26 * LEN, 6.0 * 9.0 * LEN);
+        }
+        assert!((model.cost(2, 1) / 54.0 - 1.0).abs() < 0.05);
+        assert!((model.cost(2, 2) / before / 6.0 - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn a_stream_without_history_is_not_held_against_its_level() {
+        let mut model = Model::new(&ZSTD);
+        let good = model.ratio(2, 5);
+        for _ in 0..40 {
+            let waste = model.waste(5, LEN);
+            model.learn(2, 5, LEN, good * LEN + waste, 27.0 * LEN);
+        }
+        assert!((model.ratio(2, 5) / good - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn what_did_not_pack_is_left_alone_and_doubted_again_later() {
+        let mut model = Model::new(&ZLIB);
+        assert!(model.ratio(0, 1) < 1.0, "at first it is worth a try");
+        model.learn(0, 1, LEN, LEN + 5.0, 25.0 * LEN);
+        assert_eq!(model.ratio(0, 1), 1.0);
+        let packets = (1..).find(|_| {
+            model.learn(0, 0, LEN, LEN, 2_000.0);
+            model.ratio(0, 1) < 1.0
+        });
+        let packets = packets.unwrap_or(0);
+        assert!(
+            (100..2_000).contains(&packets),
+            "doubted after {packets} packets"
+        );
     }
 }

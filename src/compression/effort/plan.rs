@@ -88,6 +88,14 @@ impl Prices {
         load
     }
 
+    /// Whether a plan uses what the limits do not allow now.
+    pub fn forbids(&self, plan: &Plan) -> bool {
+        plan.iter().enumerate().any(|(k, share)| {
+            let used = [share.base, share.extra];
+            used.iter().any(|&rung| !self.allowed[k][usize::from(rung)])
+        })
+    }
+
     /// Our time per payload byte if only that counted.
     pub fn least_sender(&self) -> f32 {
         let cheapest = |k: usize| {
@@ -174,4 +182,75 @@ fn crossings(a: &Load, b: &Load) -> impl Iterator<Item = f32> {
     ]
     .into_iter()
     .filter(|s| *s > 0.0 && *s < 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One class; stored, light and heavy packing.
+    fn prices(link_ns: f32, peer: [f32; 3]) -> Prices {
+        let mut prices = Prices {
+            sender: [[0.0; MAX_RUNGS]; CLASSES],
+            wire: [[1.0; MAX_RUNGS]; CLASSES],
+            peer: [[0.0; MAX_RUNGS]; CLASSES],
+            allowed: [[false; MAX_RUNGS]; CLASSES],
+            weight: [0.0, 0.0, 1.0, 0.0],
+            link_ns,
+            rungs: 3,
+        };
+        prices.sender[2][..3].copy_from_slice(&[5.0, 12.0, 32.0]);
+        prices.wire[2][..3].copy_from_slice(&[1.0, 0.25, 0.2]);
+        prices.peer[2][..3].copy_from_slice(&peer);
+        prices.allowed = [[true, true, true, false, false, false, false, false]; CLASSES];
+        prices
+    }
+
+    #[test]
+    fn a_fast_link_gets_what_costs_least() {
+        let (plan, load) = prices(1.0, [0.0; 3]).solve();
+        assert_eq!(plan[2], Share::default());
+        assert_eq!(load.time(), 5.0);
+    }
+
+    #[test]
+    fn a_slow_link_gets_the_smallest_packets() {
+        let (plan, _) = prices(1000.0, [0.0; 3]).solve();
+        assert_eq!((plan[2].base, plan[2].share), (2, 0.0));
+    }
+
+    #[test]
+    fn between_two_efforts_the_mix_beats_both() {
+        let prices = prices(20.0, [0.0; 3]);
+        let (plan, load) = prices.solve();
+        assert!(plan[2].share > 0.0 && plan[2].share < 1.0, "{plan:?}");
+        // Stored takes 20 ns, light 12 ns: some stored packets fill the link.
+        assert!(load.time() < 12.0, "{load:?}");
+        assert!(
+            (load.sender - load.link).abs() < 0.01 * load.link,
+            "{load:?}"
+        );
+    }
+
+    #[test]
+    fn packing_does_not_help_a_slow_peer_that_unpacks_slowly() {
+        let (plan, _) = prices(0.1, [20.0, 30.0, 30.0]).solve();
+        assert_eq!(plan[2], Share::default());
+    }
+
+    #[test]
+    fn what_is_not_allowed_is_not_used() {
+        let mut prices = prices(1000.0, [0.0; 3]);
+        prices.allowed[2][2] = false;
+        let (plan, _) = prices.solve();
+        assert_eq!((plan[2].base, plan[2].share), (1, 0.0));
+        let forbidden = Plan::from(
+            [Share {
+                base: 2,
+                extra: 2,
+                share: 0.0,
+            }; CLASSES],
+        );
+        assert!(prices.forbids(&forbidden));
+    }
 }
