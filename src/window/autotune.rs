@@ -25,8 +25,8 @@ const IDLE_US: u64 = 5_000_000;
 /// shrinks; half as many while somebody types.
 const LOW_ROUNDS: u8 = 8;
 
-/// Beyond this many microseconds per window, waiting longer for a window is
-/// no sign of a long path any more but of a slow one, and no trial is made.
+/// A path on which a whole window takes longer than this, in microseconds, is
+/// slow and not long: its window is not what limits it.
 const LONGEST_TURN_US: u64 = 1_000_000;
 
 /// The size to head for from now on, and why.
@@ -51,6 +51,8 @@ pub(super) struct Autotune {
     /// A smaller window cost rate: the window is the limit, whatever the round
     /// trip says.
     limited: bool,
+    /// The window whose double brought nothing; 0: none.
+    sufficient: u32,
     was_latency: bool,
     pub trials: Trials,
 }
@@ -71,6 +73,7 @@ impl Autotune {
         if paused {
             self.trials.abandon();
             self.limited = false;
+            self.sufficient = 0;
             self.proven_rate = 0;
             self.low_rounds = 0;
             self.rounds.clear();
@@ -159,7 +162,10 @@ impl Autotune {
                 None
             }
             (direction, Verdict::Undo(previous)) => {
-                self.limited = direction == Direction::Down;
+                match direction {
+                    Direction::Up => (self.limited, self.sufficient) = (false, previous),
+                    Direction::Down => self.limited = previous != self.sufficient,
+                }
                 let target = view.sizes.bound(u64::from(previous));
                 let reason = Reason::Undo;
                 Some(Change { target, reason })
@@ -194,6 +200,7 @@ impl Autotune {
     fn enough(&self, view: &View) -> Option<(u32, u32, Reason)> {
         let sizes = &view.sizes;
         let highest = self.rounds.highest();
+        let half = sizes.bound(u64::from(view.target / 2));
         match view.path {
             Path::Short => None,
             Path::Long(_) => {
@@ -201,12 +208,16 @@ impl Autotune {
                     true => Reason::Latency,
                     false => Reason::Shrink,
                 };
-                let enough = sizes.wanted(highest, false);
+                // By halves where the window may be the limit after all, so
+                // that a trial that fails costs little.
+                let waiting = sizes.latency && view.target <= sizes.stock;
+                let at_once = waiting || turn_us(view.target, highest) > LONGEST_TURN_US;
+                let least = if at_once { 0 } else { half };
+                let enough = sizes.wanted(highest, false).max(least);
                 Some((sizes.too_large(highest), enough, reason))
             }
             Path::Unknown => {
                 let slow = highest < self.proven_rate / 2 || !view.keeps_up();
-                let half = sizes.bound(u64::from(view.target / 2));
                 slow.then_some((half, half, Reason::Shrink))
             }
         }
@@ -228,12 +239,17 @@ impl Autotune {
 
     fn try_larger(&mut self, view: &View, base: u64) -> Option<Change> {
         let target = view.sizes.bound(2 * u64::from(view.target));
-        let turn_us = u64::from(view.target).saturating_mul(1_000_000) / base.max(1);
-        if !clearly_above(target, view.target) || turn_us > LONGEST_TURN_US {
+        let slow = turn_us(view.target, base) > LONGEST_TURN_US;
+        if slow || !clearly_above(target, view.target) {
             return None;
         }
         self.trials.start_up(view, base, self.limited);
         let reason = Reason::Probe;
         Some(Change { target, reason })
     }
+}
+
+/// How long a window takes at a rate in bytes per second, in microseconds.
+fn turn_us(window: u32, rate: u64) -> u64 {
+    u64::from(window) * 1_000_000 / rate.max(1)
 }

@@ -22,6 +22,21 @@
 //! * *stock window*: what the host would use without this library; on a short
 //!   path nothing else is ever used.
 //!
+//! # How a window is chosen
+//!
+//! * Below 1 ms of round trip, and with [`Policy::Fixed`], by OpenSSH's own
+//!   rule and nothing else.
+//! * Otherwise once a round trip, from the rate at which bytes arrive *and* are
+//!   handed on, times the minimum round trip: what the path holds, queues not
+//!   counted. Six times that while the rate rises, three times later
+//!   (`sizes`), within the peer's cap, the host's maximum and the
+//!   connection's budget. A program that does not keep up gets no more.
+//! * A smaller window, and without a round trip any other, is a trial: the rate
+//!   of the connection decides whether it stays (`trial`). So a round trip that
+//!   is out of date traps no window.
+//! * While somebody types on the connection, half again what the path holds:
+//!   the window is the queue that a keystroke waits in.
+//!
 //! # What always holds
 //!
 //! For every sequence of calls, hostile numbers included:

@@ -1,7 +1,6 @@
 #![forbid(unsafe_code)]
-//! How large a window a path needs. Every number here is a choice; the
-//! simulator (tests/window_sim.rs) and the laboratory (lab/) are where it is
-//! made.
+//! How large a window a path needs. Every number here is a choice, made with
+//! the simulator (tests/window_sim) and the laboratory (lab/).
 
 use super::rtt::Path;
 
@@ -35,8 +34,8 @@ const LATENCY_FACTOR: (u64, u64) = (3, 2);
 /// what a trial of the smaller one shows is more than noise.
 const LATENCY_EXCESS: (u64, u64) = (5, 4);
 
-/// Added to sizes on slow paths, in bytes: two adjusts and two
-/// packets of the usual 32 KiB.
+/// Added where the path's need may be next to nothing, in bytes: two adjusts,
+/// each of at least 32 KiB.
 const SLACK: u64 = 64 * 1024;
 
 /// The floor in latency mode, in bytes: on a slow path the window in which a

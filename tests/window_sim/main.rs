@@ -6,6 +6,7 @@
 mod congestion;
 mod latency;
 mod memory;
+mod scenario;
 mod session;
 mod sharing;
 mod tcp;

@@ -2,7 +2,7 @@
 //! is given back.
 
 use crate::congestion::Congestion;
-use crate::session::{Consumer, Scenario, Source, MIB};
+use crate::scenario::{Consumer, Scenario, Source, MIB};
 use crate::tcp::Path;
 
 #[test]

@@ -1,6 +1,6 @@
 //! Channels beside each other on one connection.
 
-use crate::session::{Channel, Outcome, Scenario, MIB};
+use crate::scenario::{Channel, Outcome, Scenario, MIB};
 
 /// Jain's index: 1 if all get the same, 1/n if one gets everything.
 fn fairness(outcome: &Outcome, from: f64, to: f64) -> f64 {

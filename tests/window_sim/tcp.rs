@@ -78,7 +78,7 @@ pub struct Tcp {
 impl Tcp {
     pub fn new(path: Path, sockets: Sockets, seed: u64) -> Tcp {
         let per_round = path.rate * path.rtt_us / 1e6;
-        let unit = (per_round / 400.0 / SEGMENT).ceil().clamp(1.0, 8.0) * SEGMENT;
+        let unit = (per_round / 200.0 / SEGMENT).ceil().clamp(1.0, 12.0) * SEGMENT;
         Tcp {
             path,
             sockets,
