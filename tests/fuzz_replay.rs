@@ -11,9 +11,16 @@ use std::path::{Path, PathBuf};
 use common::{compress, config, Random};
 use sshflow::compression::{Compressor, Flags, Method};
 
-/// Mutations of each seed, and how long they may get.
-const MUTATIONS: usize = 120;
+/// How long mutated inputs may get.
 const MAX_LEN: usize = 4096;
+
+/// Mutations of each seed; SSHFLOW_REPLAY asks for more than a short run has.
+fn mutations() -> usize {
+    let asked = std::env::var("SSHFLOW_REPLAY").ok();
+    asked.map_or(120, |number| {
+        number.parse().expect("SSHFLOW_REPLAY is a number")
+    })
+}
 
 fn seeds_of(target: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -32,7 +39,7 @@ fn replay(target: &str, run: fn(&[u8])) {
         let seed = fs::read(&path).unwrap();
         run(&seed);
         let mut mutated = seed.clone();
-        for at in 0..MUTATIONS {
+        for at in 0..mutations() {
             if at % 8 == 0 {
                 mutated.clone_from(&seed);
             }
