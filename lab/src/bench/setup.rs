@@ -100,12 +100,19 @@ pub fn fill_in_wire(
         while at + 1 < wire.len() && wire[at + 1].0 <= clock {
             at += 1;
         }
-        if let Some((_, u, d)) = wire.get(at) {
-            *carried = if up {
-                u.saturating_sub(before.0)
+        let bytes = |w: &(u64, u64, u64)| {
+            if up {
+                w.1.saturating_sub(before.0)
             } else {
-                d.saturating_sub(before.1)
-            };
+                w.2.saturating_sub(before.1)
+            }
+        };
+        let Some(now) = wire.get(at) else { continue };
+        *carried = bytes(now);
+        // Between two looks at the wire, in proportion to the time.
+        if let Some(next) = wire.get(at + 1).filter(|n| n.0 > now.0 && clock > now.0) {
+            let share = (clock - now.0) as f64 / (next.0 - now.0) as f64;
+            *carried += (bytes(next).saturating_sub(bytes(now)) as f64 * share) as u64;
         }
     }
     // What the counted time put on the wire.
@@ -121,7 +128,12 @@ pub fn fill_in_wire(
             outcome.packing = Some((last.1 - first.1) as f64 / (last.2 - first.2) as f64);
         }
     }
-    if let (None, Some(wire)) = (outcome.packing, outcome.wire_bytes.filter(|w| *w > 0)) {
+    if let (None, Some(wire)) = (
+        outcome.packing,
+        outcome
+            .wire_bytes
+            .filter(|w| *w > 0 && outcome.unit == "MB/s"),
+    ) {
         outcome.packing = Some(outcome.bytes as f64 / wire as f64);
     }
 }
