@@ -420,7 +420,9 @@ impl Downstream {
             && if self.bounded {
                 busy && elapsed > quiet && (!self.raised || wire > slack)
             } else {
-                wire > slack || elapsed > QUIET_NS
+                // At the start the kernel's buffer hides the link: only bytes
+                // tell then, and time only once they have.
+                wire > slack || (self.raised && elapsed > QUIET_NS)
             };
         if !(too_much || too_long) {
             return false;
