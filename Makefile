@@ -95,3 +95,7 @@ bench-quick: ## measure a little of everything (under five minutes)
 .PHONY: check-lab
 check-lab: ## the lab itself, in half a minute
 	@scripts/check-lab
+
+.PHONY: libssh2-interop
+libssh2-interop: ## transfers through patched libssh2, every method, with re-keys, compared
+	@scripts/libssh2-interop $(LIBSSH2_VERSION)
