@@ -83,6 +83,8 @@ pub struct Controller {
     wire_miss: f32,
     advantage_ns: f32,
     blocked_share: f32,
+    /// When the last packet came in.
+    now_ns: u64,
     interactive_ns: Option<u64>,
     receiver_full: Option<bool>,
     window_limited: bool,
@@ -125,6 +127,7 @@ impl Controller {
             wire_miss: 1.0,
             advantage_ns: 0.0,
             blocked_share: 0.0,
+            now_ns: 0,
             interactive_ns: None,
             receiver_full: None,
             window_limited: false,
@@ -156,6 +159,7 @@ impl Controller {
     /// The effort for the next packet. `sample` looks at the payload; it is
     /// called at most once, and only if the answer matters.
     pub fn choose(&mut self, situation: &Situation, sample: impl FnOnce() -> Probe) -> Effort {
+        self.now_ns = situation.now_ns;
         self.account(situation.now_ns);
         let quick = if situation.interactive {
             QUICK_PACKET

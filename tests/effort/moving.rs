@@ -206,7 +206,10 @@ fn a_processor_with_a_quota_is_a_slow_one() {
                 "quota, {wire:?} {data:?}: {:.3} of the best fixed",
                 report.goodput / best
             );
-            assert!(report.goodput > 0.8 * best);
+            // A fifth of each tenth of a second at full speed, then nothing:
+            // bursts, stalls and a socket that runs empty in between tell
+            // little of the link.
+            assert!(report.goodput > 0.6 * best);
         }
     }
 }

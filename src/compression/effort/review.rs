@@ -283,11 +283,7 @@ impl Controller {
     fn longest_packet(&self) -> f32 {
         let cap = self.limits.max_packet_time_us as f32 * 1e3;
         match self.interactive_ns {
-            Some(at)
-                if self
-                    .pending
-                    .is_some_and(|p| p.entered_ns.saturating_sub(at) < INTERACTIVE_NS) =>
-            {
+            Some(at) if self.now_ns.saturating_sub(at) < INTERACTIVE_NS => {
                 cap.min(INTERACTIVE_PACKET_NS)
             }
             _ => cap,
