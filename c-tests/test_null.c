@@ -130,6 +130,15 @@ call_feedback(unsigned null)
 }
 
 static int
+call_compressor_tcp(unsigned null)
+{
+	int status = sshflow_compressor_tcp(P(0, it.compressor), 1, it.socket);
+
+	/* The system may not tell, as long as it says so. */
+	return status == SSHFLOW_ERR_UNSUPPORTED ? SSHFLOW_OK : status;
+}
+
+static int
 call_rekey(unsigned null)
 {
 	int status = sshflow_compressor_rekey(P(0, it.compressor),
@@ -326,6 +335,7 @@ static const struct {
 	{ "sshflow_compressor_new", call_compressor_new, 2, 1 },
 	{ "sshflow_compress", call_compress, 6, 0 },
 	{ "sshflow_compressor_feedback", call_feedback, 1, 0 },
+	{ "sshflow_compressor_tcp", call_compressor_tcp, 1, 0 },
 	{ "sshflow_compressor_rekey", call_rekey, 1, 0 },
 	{ "sshflow_compressor_stats", call_compressor_stats, 2, 0 },
 	{ "sshflow_decompressor_new", call_decompressor_new, 2, 1 },

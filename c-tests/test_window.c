@@ -305,6 +305,40 @@ the_kernel_tells_the_round_trip_of_tcp_only(void **state)
 	assert_int_equal(min_rtt_us, 77);
 }
 
+static void
+a_compressor_asks_the_kernel_of_tcp_only(void **state)
+{
+	sshflow_compressor *compressor;
+	int pair[2], pipes[2], status;
+
+	UNUSED(state);
+	assert_int_equal(sshflow_compressor_new(SSHFLOW_METHOD_ZSTD, NULL,
+	    &compressor), SSHFLOW_OK);
+	tcp_pair(pair);
+	status = sshflow_compressor_tcp(compressor, 0, pair[0]);
+#ifdef __linux__
+	assert_int_equal(status, SSHFLOW_OK);
+	/* Within the millisecond it does not ask again, so any number does. */
+	assert_int_equal(sshflow_compressor_tcp(compressor, 999, -1),
+	    SSHFLOW_OK);
+#else
+	assert_int_equal(status, SSHFLOW_ERR_UNSUPPORTED);
+#endif
+	close(pair[0]);
+	close(pair[1]);
+
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(sshflow_compressor_tcp(compressor, 1000, pipes[1]),
+	    SSHFLOW_ERR_UNSUPPORTED);
+	close(pipes[0]);
+	close(pipes[1]);
+	status = sshflow_compressor_tcp(compressor, UINT64_MAX, -1);
+#ifdef __linux__
+	assert_int_equal(status, SSHFLOW_ERR_INVALID_ARGUMENT);
+#endif
+	sshflow_compressor_free(compressor);
+}
+
 int
 main(void)
 {
@@ -314,6 +348,7 @@ main(void)
 		cmocka_unit_test(arguments_out_of_bounds_are_refused),
 		cmocka_unit_test(parent_and_child_get_the_same_answers),
 		cmocka_unit_test(the_kernel_tells_the_round_trip_of_tcp_only),
+		cmocka_unit_test(a_compressor_asks_the_kernel_of_tcp_only),
 	};
 
 	return cmocka_run_group_tests_name("window", tests, NULL, NULL);

@@ -698,6 +698,24 @@ void sshflow_link_free(struct sshflow_link *link);
 int sshflow_tcp_min_rtt(int fd, uint32_t *min_rtt_us);
 
 /**
+ * Lets the compressor ask the kernel how the TCP connection behind the
+ * descriptor `fd` drains: then it knows the pace of the path, and whether the
+ * peer's receive buffer holds it up, from the second round trip on, and not
+ * only once the send buffer is full. Optional; call it where
+ * sshflow_compressor_feedback() is called, with the same clock, in
+ * microseconds. It makes one system call (getsockopt) or none, and at most one
+ * in a millisecond of that clock; `fd` is not kept.
+ *
+ * Returns SSHFLOW_OK; SSHFLOW_ERR_UNSUPPORTED if `fd` is no TCP connection (a
+ * pipe, say) or the system does not tell (Linux since 4.10 does), after which
+ * there is no use in calling it again; SSHFLOW_ERR_INVALID_ARGUMENT for NULL
+ * or a descriptor that is not open. The compressor works on after any of them.
+ */
+int sshflow_compressor_tcp(struct sshflow_compressor *compressor,
+                           uint64_t now_us,
+                           int fd);
+
+/**
  * Makes the window of a channel and writes it to `*out`, on success only.
  * `kind`: an SSHFLOW_CHANNEL_ number. `initial_window`: bytes of credit that
  * the peer already has from the open or its confirmation; 0 if it has none

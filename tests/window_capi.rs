@@ -7,7 +7,7 @@ use std::ptr;
 
 use sshflow::capi::config::{sshflow_config_free, sshflow_config_new, sshflow_config_set};
 use sshflow::capi::link::*;
-use sshflow::capi::tcp_rtt::sshflow_tcp_min_rtt;
+use sshflow::capi::tcp::sshflow_tcp_min_rtt;
 use sshflow::capi::version::*;
 use sshflow::capi::window::*;
 use sshflow::window::WindowStats;

@@ -19,5 +19,5 @@ pub mod compressor;
 pub mod decompressor;
 
 pub mod link;
-pub mod tcp_rtt;
+pub mod tcp;
 pub mod window;

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use super::effort::{self, Controller, Effort, Limits, Outcome, Situation};
+use super::effort::{self, Controller, Effort, KernelState, Limits, Outcome, Situation};
 use super::payload::{Payload, MAX_LEN};
 use super::probe::probe;
 use super::zlib_engine::Deflater;
@@ -269,6 +269,17 @@ impl Compressor {
     /// the peer's channel window is what holds the sender. Optional.
     pub fn feedback(&mut self, now_us: u64, queued: Option<usize>, window_limited: bool) {
         self.controller.feedback(now_us, queued, window_limited);
+    }
+
+    /// Whether it is time to pass on what the kernel says, at `now_us` of the
+    /// host's monotonic clock in microseconds.
+    pub fn kernel_due(&self, now_us: u64) -> bool {
+        self.controller.kernel_due(now_us)
+    }
+
+    /// What the host's kernel says of the connection. Optional.
+    pub fn kernel(&mut self, state: KernelState) {
+        self.controller.kernel(state);
     }
 
     /// Begins a fresh wire stream for a new key epoch, perhaps with another

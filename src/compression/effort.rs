@@ -10,18 +10,21 @@
 mod downstream;
 mod flow;
 mod host;
+mod kernel;
 mod model;
 mod plan;
 mod review;
 mod types;
 mod wire;
 
+pub use kernel::KernelState;
 pub use types::{Effort, Limits, Outcome, Pace, Situation, Summary};
 pub use wire::{Rung, Wire, CLASSES, ZLIB, ZSTD};
 
 use self::downstream::Downstream;
 use self::flow::{Flow, Gap, Tally};
 use self::host::HostCost;
+use self::kernel::{Drain, Kernel};
 use self::model::Model;
 use self::plan::{Plan, Share};
 use self::review::main_rung;
@@ -50,6 +53,7 @@ pub struct Controller {
     model: Model,
     host: HostCost,
     flow: Flow,
+    kernel: Kernel,
     downstream: Downstream,
     plan: Plan,
     dither: [f32; CLASSES],
@@ -103,6 +107,7 @@ impl Controller {
             model: Model::new(wire),
             host: HostCost::new(),
             flow: Flow::new(),
+            kernel: Kernel::default(),
             downstream: Downstream::new(),
             plan: Plan::default(),
             dither: [0.0; CLASSES],
@@ -149,11 +154,29 @@ impl Controller {
         self.flow.feedback(queued, window_limited);
     }
 
-    /// Whether the peer's receive buffer is full, if the host can tell: then
-    /// the peer's CPU sets the pace, and else the path does. Linux tells by
-    /// `tcpi_rwnd_limited`.
-    pub fn receiver_full(&mut self, full: Option<bool>) {
-        self.receiver_full = full;
+    /// Whether the host should ask its kernel now and pass on what that says.
+    pub fn kernel_due(&self, now_us: u64) -> bool {
+        self.kernel.due(now_us)
+    }
+
+    /// What the host's kernel says of the connection. Optional; it tells a slow
+    /// path from a slow peer, and both from a slow sender, long before the
+    /// socket is full.
+    pub fn kernel(&mut self, state: KernelState) {
+        match self.kernel.look(state) {
+            Drain::Unclear => {}
+            Drain::Empty => self.receiver_full = Some(false),
+            Drain::At {
+                pace,
+                elapsed_ns,
+                receiver_full,
+            } => {
+                self.receiver_full = Some(receiver_full);
+                self.downstream.drained(pace, elapsed_ns, receiver_full);
+                self.since_full = Tally::default();
+                self.reconsider(elapsed_ns);
+            }
+        }
     }
 
     /// The effort for the next packet. `sample` looks at the payload; it is

@@ -1,7 +1,9 @@
 //! The controller and the fixed rules it is measured against.
 
 use crate::data::{fixed_choices, WireKind};
-use sshflow::compression::effort::{Controller, Effort, Limits, Outcome, Situation, ZLIB, ZSTD};
+use sshflow::compression::effort::{
+    Controller, Effort, KernelState, Limits, Outcome, Situation, ZLIB, ZSTD,
+};
 use sshflow::compression::probe::Probe;
 
 /// What a rule may know about the packet in hand.
@@ -11,7 +13,7 @@ pub struct Packet {
     pub interactive: bool,
     pub queued: Option<usize>,
     pub window_limited: bool,
-    pub receiver_full: Option<bool>,
+    pub kernel: Option<KernelState>,
     pub probe: f64,
 }
 
@@ -84,7 +86,7 @@ impl Auto {
                 self.count,
                 packet.queued.map_or(-1, |q| q as i64),
                 packet.probe,
-                packet.receiver_full,
+                packet.kernel.map(|k| k.unsent_bytes),
                 self.controller.explain(),
             );
         }
@@ -95,7 +97,11 @@ impl Rule for Auto {
     fn choose(&mut self, packet: &Packet) -> Effort {
         self.controller
             .feedback(packet.now_ns / 1000, packet.queued, packet.window_limited);
-        self.controller.receiver_full(packet.receiver_full);
+        if let Some(state) = packet.kernel {
+            if self.controller.kernel_due(state.now_us) {
+                self.controller.kernel(state);
+            }
+        }
         let situation = Situation {
             now_ns: packet.now_ns,
             payload_len: packet.len,

@@ -7,7 +7,7 @@
 use crate::data::{cold_bytes, fixed_choices, Data, Piece, WireKind};
 use crate::random::Random;
 use crate::rules::{Packet, Rule, Sent};
-use sshflow::compression::effort::Effort;
+use sshflow::compression::effort::{Effort, KernelState};
 use std::collections::VecDeque;
 
 pub const SECOND: f64 = 1e9;
@@ -84,7 +84,7 @@ pub struct Scenario {
     pub source: Option<f64>,
     /// Kinds of data that follow each other, with their lengths in raw bytes.
     pub data: Vec<(Data, f64)>,
-    /// The host asks the kernel whether the peer's receive buffer is full.
+    /// The host asks the kernel how its send queue drains.
     pub asks_kernel: bool,
     /// Keystrokes per second beside the bulk.
     pub keys: f64,
@@ -115,6 +115,33 @@ struct InQueue {
     peer_cost: f64,
 }
 
+/// Time that passes in stretches, some of which are still to come.
+#[derive(Default)]
+struct Spans {
+    past: f64,
+    ahead: VecDeque<(f64, f64)>,
+}
+
+impl Spans {
+    fn add(&mut self, from: f64, to: f64) {
+        if to > from {
+            self.ahead.push_back((from, to));
+        }
+    }
+
+    /// How much of it has passed by `now`.
+    fn until(&mut self, now: f64) -> f64 {
+        while let Some(&(from, to)) = self.ahead.front() {
+            if to > now {
+                return self.past + (now - from).max(0.0);
+            }
+            self.past += to - from;
+            self.ahead.pop_front();
+        }
+        self.past
+    }
+}
+
 struct Network<'a> {
     s: &'a Scenario,
     link_free: f64,
@@ -124,9 +151,13 @@ struct Network<'a> {
     at_peer: VecDeque<(f64, f64)>,
     at_peer_bytes: f64,
     peer_free: f64,
-    /// Recent time spent waiting for room at the peer, and in all.
-    receiver_wait: f64,
-    carrying: f64,
+    /// Bytes acknowledged, and handed to the link, with the times.
+    acked: f64,
+    waiting: VecDeque<(f64, f64)>,
+    unsent: f64,
+    /// Stretches in which the link carried, and in which the peer had no room.
+    busy: Spans,
+    receiver_wait: Spans,
     delivered: Vec<(f64, f64)>,
     undelivered: VecDeque<(f64, f64)>,
     outstanding: f64,
@@ -147,8 +178,11 @@ impl<'a> Network<'a> {
             at_peer: VecDeque::new(),
             at_peer_bytes: 0.0,
             peer_free: 0.0,
-            receiver_wait: 0.0,
-            carrying: 0.0,
+            acked: 0.0,
+            waiting: VecDeque::new(),
+            unsent: 0.0,
+            busy: Spans::default(),
+            receiver_wait: Spans::default(),
             delivered: Vec::new(),
             undelivered: VecDeque::new(),
             outstanding: 0.0,
@@ -161,6 +195,7 @@ impl<'a> Network<'a> {
                 break;
             }
             self.fill -= bytes;
+            self.acked += bytes;
             self.unacked.pop_front();
             if self.buffer < self.s.send_buffer {
                 self.buffer = (self.buffer + 2.0 * bytes).min(self.s.send_buffer);
@@ -172,6 +207,25 @@ impl<'a> Network<'a> {
             }
             self.outstanding -= raw;
             self.undelivered.pop_front();
+        }
+    }
+
+    /// What the kernel would say now.
+    fn kernel_state(&mut self, now: f64) -> KernelState {
+        while let Some(&(at, bytes)) = self.waiting.front() {
+            if at > now {
+                break;
+            }
+            self.unsent -= bytes;
+            self.waiting.pop_front();
+        }
+        KernelState {
+            now_us: (now / 1e3) as u64,
+            acked_bytes: self.acked as u64,
+            unsent_bytes: self.unsent.max(0.0) as u64,
+            rtt_us: (self.s.rtt / 1e3) as u64,
+            busy_us: (self.busy.until(now) / 1e3) as u64,
+            receiver_limited_us: (self.receiver_wait.until(now) / 1e3) as u64,
         }
     }
 
@@ -226,10 +280,11 @@ impl<'a> Network<'a> {
             start = start.max(consumed + self.s.rtt / 2.0);
         }
         let arrived = self.carry(start, bytes);
-        // As a kernel's counters, read every now and then.
-        let keep = (-(arrived - free) / (0.02 * SECOND)).exp();
-        self.receiver_wait = keep * self.receiver_wait + (start - free);
-        self.carrying = keep * self.carrying + (arrived - free);
+        self.receiver_wait.add(free, start);
+        self.busy.add(free, arrived);
+        // It leaves the kernel's queue when the first link takes it.
+        self.unsent += bytes;
+        self.waiting.push_back((start - self.s.rtt / 2.0, bytes));
         self.link_free = arrived;
         self.unacked.push_back((arrived + self.s.rtt / 2.0, bytes));
         self.at_peer_bytes += bytes;
@@ -327,9 +382,7 @@ pub fn run(s: &Scenario, rule: &mut dyn Rule, measure: f64) -> Report {
                 interactive: key,
                 queued: known,
                 window_limited: !window_open,
-                receiver_full: s
-                    .asks_kernel
-                    .then_some(net.receiver_wait > 0.3 * net.carrying),
+                kernel: s.asks_kernel.then(|| net.kernel_state(now)),
                 probe: piece.probe,
             };
             let effort = rule.choose(&packet);

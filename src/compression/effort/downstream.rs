@@ -50,6 +50,8 @@ const FIRST_GROWTH: f32 = 1.1;
 const GUESS_GROWTH: f32 = 1.5;
 /// What the socket and the host's queue take at first.
 const FIRST_SLACK: f32 = 256.0 * 1024.0;
+/// How long a stretch of the kernel's counts for half.
+const DRAIN_MEMORY_NS: f32 = 50e6;
 /// What a trial may cost if it turns out that the peer is the bottleneck.
 const TRIAL_LOSS: f32 = 0.08;
 
@@ -245,6 +247,20 @@ impl Downstream {
         agree.then_some(recent / pace)
     }
 
+    /// The kernel's queue drained at this pace and was never empty.
+    pub fn drained(&mut self, pace: f32, elapsed: f32, receiver_full: bool) {
+        if !self.measured {
+            self.measured = true;
+            self.bounded = true;
+            self.link = pace;
+        }
+        self.raised = false;
+        self.growth = FIRST_GROWTH;
+        self.link_age_ns += elapsed;
+        let gain = (elapsed / DRAIN_MEMORY_NS).min(0.5);
+        self.told(receiver_full, pace, 1.0, gain);
+    }
+
     /// Learns from a stretch with the socket full at both ends. `told`: the
     /// host knows whether the peer's receive buffer is full.
     pub fn full(&mut self, seen: &Full, told: Option<bool>) {
@@ -260,31 +276,35 @@ impl Downstream {
             self.link = pace;
         }
         let gain = (seen.blocked * 8.0).min(1.0) * 0.5;
-        let peer = self.peer_at(pace);
         self.link_age_ns += seen.elapsed;
         match told {
-            Some(true) => {
-                if let Some(peer) = peer {
-                    let first = self.peer <= FIRST_PEER;
-                    self.peer += (peer - self.peer) * if first { 1.0 } else { gain };
-                }
-                self.blame_peer(pace);
-            }
-            Some(false) => {
-                if let Some(peer) = peer {
-                    self.peer = self.peer.min(peer);
-                }
-                self.follow_link(pace, seen.blocked, gain);
-                self.link_seen = self.link;
-                self.link_age_ns = 0.0;
-                self.link_confirmed = true;
-                self.trial = None;
-            }
+            Some(receiver_full) => self.told(receiver_full, pace, seen.blocked, gain),
             None => self.infer(seen, gain),
         }
         self.time = seen.time;
         self.like_us = seen.like_us;
         self.proceed(seen.sent);
+    }
+
+    /// Learns from a pace whose cause is known.
+    fn told(&mut self, receiver_full: bool, pace: f32, blocked: f32, gain: f32) {
+        let peer = self.peer_at(pace);
+        if receiver_full {
+            if let Some(peer) = peer {
+                let first = self.peer <= FIRST_PEER;
+                self.peer += (peer - self.peer) * if first { 1.0 } else { gain };
+            }
+            self.blame_peer(pace);
+            return;
+        }
+        if let Some(peer) = peer {
+            self.peer = self.peer.min(peer);
+        }
+        self.follow_link(pace, blocked, gain);
+        self.link_seen = self.link;
+        self.link_age_ns = 0.0;
+        self.link_confirmed = true;
+        self.trial = None;
     }
 
     /// The peer sets the pace, so nothing is known of the link but that it

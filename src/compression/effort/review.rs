@@ -52,7 +52,7 @@ impl Controller {
         if !self.cycle_whole {
             // It began with room in the socket, which has been filled since.
             let cycle = std::mem::take(&mut self.cycle);
-            if self.receiver_full != Some(true) {
+            if self.receiver_full != Some(true) && !self.kernel.backlog() {
                 self.downstream.at_most(cycle.wire / cycle.elapsed.max(1.0));
             }
             self.queue_at_full = self.flow.queue_left();
@@ -68,8 +68,8 @@ impl Controller {
         let drained = cycle.wire - (self.flow.queue_left() - self.queue_at_full);
         self.queue_at_full = self.flow.queue_left();
         let active = (cycle.elapsed - cycle.idle).max(1.0);
-        if drained < 0.3 * cycle.wire {
-            return;
+        if drained < 0.3 * cycle.wire || self.kernel.backlog() {
+            return; // the kernel tells the pace better
         }
         let raw = cycle.raw * drained / cycle.wire;
         self.downstream.full(
@@ -110,6 +110,7 @@ impl Controller {
         self.blocked_share += (window.blocked / window.elapsed - self.blocked_share) * weight;
         let since = self.since_full;
         if !self.window_limited
+            && !self.kernel.backlog()
             && self
                 .downstream
                 .not_full(since.wire, since.elapsed, self.link_matters)
@@ -122,7 +123,7 @@ impl Controller {
     }
 
     /// Solves again, and changes the plan when that pays.
-    fn reconsider(&mut self, elapsed: f32) {
+    pub(super) fn reconsider(&mut self, elapsed: f32) {
         let prices = self.prices();
         let (plan, load) = prices.solve();
         let now = prices.load(&self.plan);
