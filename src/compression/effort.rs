@@ -308,7 +308,8 @@ impl Controller {
     fn account(&mut self, now_ns: u64) {
         let (len, ratio) = self.last.unwrap_or((32768.0, 1.0));
         let usual = self.host.at(ratio) * len;
-        let (kind, gap) = self.flow.enter(now_ns, usual, len);
+        let at_ease = self.last.is_none() || self.kernel.backlog();
+        let (kind, gap) = self.flow.enter(now_ns, usual, len, at_ease);
         for tally in [&mut self.window, &mut self.cycle, &mut self.since_full] {
             tally.elapsed += gap;
             match kind {

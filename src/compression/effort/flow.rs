@@ -81,8 +81,10 @@ impl Flow {
     }
 
     /// A packet comes in at `now_ns`, where `usual` nanoseconds of host work
-    /// were to be expected since the last one, of `len` bytes, left.
-    pub fn enter(&mut self, now_ns: u64, usual: f32, len: f32) -> (Gap, f32) {
+    /// were to be expected since the last one, of `len` bytes, left. `at_ease`:
+    /// nobody waits for us, because the kernel still has something to send, or
+    /// because what left last was small, and likely waited for an answer.
+    pub fn enter(&mut self, now_ns: u64, usual: f32, len: f32, at_ease: bool) -> (Gap, f32) {
         let Some(left) = self.left_ns else {
             return (Gap::Idle, 0.0);
         };
@@ -98,6 +100,7 @@ impl Flow {
         let kind = match self.queue_left {
             _ if limited => Gap::Idle,
             Some(queue) if queue >= FULL_QUEUE && longer_than(LONG_GAP) => Gap::Blocked,
+            _ if at_ease && longer_than(LONG_GAP) => Gap::Idle,
             Some(_) if gap > IDLE_NS => Gap::Idle,
             Some(_) => Gap::Work,
             None if longer_than(LONG_GAP_UNKNOWN) => Gap::Blocked,

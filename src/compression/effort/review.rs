@@ -32,6 +32,8 @@ const HOPE: f32 = 0.3;
 const HORIZON_NS: f32 = 4e9;
 /// While a trial is under way only a gain this large changes the plan.
 const HASTY_GAIN: f32 = 0.3;
+/// Share of the time that has to be work for its length to count in full.
+const CLEAR_SHARE: f32 = 0.2;
 /// Keystrokes count as present for this long.
 const INTERACTIVE_NS: u64 = 2_000_000_000;
 /// While they are, no packet keeps the engine longer than this.
@@ -101,10 +103,10 @@ impl Controller {
         let weight = (window.elapsed / 0.3e9).min(0.5);
         self.cycle_time += (window.elapsed / window.raw.max(1.0) - self.cycle_time) * weight;
         self.downstream.set_slowness(self.model.machine());
-        if window.busy() > 0.2 * window.elapsed {
-            let stretch = (window.busy() / window.expected_busy.max(1.0)).clamp(0.3, 20.0);
-            self.stretch += (stretch - self.stretch) * weight;
-        }
+        // The less of the time was work, the less it tells of how long that takes.
+        let told = (window.busy() / (CLEAR_SHARE * window.elapsed)).min(1.0);
+        let stretch = (window.busy() / window.expected_busy.max(1.0)).clamp(0.3, 20.0);
+        self.stretch += (stretch - self.stretch) * weight * told;
         let miss = (window.wire / window.expected_wire.max(1.0)).clamp(0.3, 3.0);
         self.wire_miss += (miss - self.wire_miss) * weight;
         self.blocked_share += (window.blocked / window.elapsed - self.blocked_share) * weight;
