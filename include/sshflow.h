@@ -36,7 +36,8 @@
  * - Structures of statistics grow at their end only; pass sizeof.
  * - No threads, signals, files, sockets, environment or locale; nothing is
  *   written to stdout or stderr. After _new the only system calls are memory
- *   ones and the monotonic clock.
+ *   ones, the monotonic clock, and getsockopt() in the two functions that are
+ *   given a descriptor to ask the kernel about.
  * - A fault inside the library gives SSHFLOW_ERR_INTERNAL, and from then on the
  *   handle answers SSHFLOW_ERR_STATE; it can only be freed.
  *
