@@ -4,7 +4,8 @@
  *
  *   libssh2-transfer MODE HOST PORT USER KEY FILE [BUFFER [BEHIND [COMP]]]
  *
- * MODE is exec (FILE is then a command), scp, get or put (SFTP). BUFFER is the
+ * MODE is exec (FILE is then a command), scp, get or put (SFTP), or tcp, which
+ * reads what is sent to a plain TCP connection. BUFFER is the
  * size of one read or write, 64 KiB if not given; BEHIND is given to
  * libssh2_sftp_write_behind() for put, if it is not 0; COMP asks for
  * compression methods. What put writes comes from stdin. Prints: bytes,
@@ -53,8 +54,7 @@ static void count(const char *data, size_t len)
     moved += len;
 }
 
-static void connect_to(const char *host, const char *port, const char *user,
-                       const char *key, const char *comp)
+static int connect_socket(const char *host, const char *port)
 {
     struct sockaddr_in addr;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -65,6 +65,14 @@ static void connect_to(const char *host, const char *port, const char *user,
     if (inet_pton(AF_INET, host, &addr.sin_addr) != 1 ||
         connect(fd, (struct sockaddr *)&addr, sizeof(addr)))
         fail("connect");
+    return fd;
+}
+
+static void connect_to(const char *host, const char *port, const char *user,
+                       const char *key, const char *comp)
+{
+    int fd = connect_socket(host, port);
+
     session = libssh2_session_init();
     if (comp) {
         libssh2_session_flag(session, LIBSSH2_FLAG_COMPRESS, 1);
@@ -107,6 +115,20 @@ static double exec_command(const char *command, char *buf, size_t size)
     start = now() - start;
     libssh2_channel_free(channel);
     return start;
+}
+
+static double tcp_get(const char *host, const char *port, char *buf, size_t size)
+{
+    double start = now();
+    int fd = connect_socket(host, port);
+    ssize_t n;
+
+    while ((n = read(fd, buf, size)) > 0)
+        count(buf, (size_t)n);
+    if (n < 0)
+        fail("read");
+    close(fd);
+    return now() - start;
 }
 
 static double scp_get(const char *file, char *buf, size_t size)
@@ -193,8 +215,11 @@ int main(int argc, char **argv)
     hash = EVP_MD_CTX_new();
     EVP_DigestInit_ex(hash, EVP_sha256(), NULL);
     libssh2_init(0);
-    connect_to(argv[2], argv[3], argv[4], argv[5], argc > 9 ? argv[9] : NULL);
-    if (!strcmp(argv[1], "exec"))
+    if (strcmp(argv[1], "tcp"))
+        connect_to(argv[2], argv[3], argv[4], argv[5], argc > 9 ? argv[9] : NULL);
+    if (!strcmp(argv[1], "tcp"))
+        seconds = tcp_get(argv[2], argv[3], buf, size);
+    else if (!strcmp(argv[1], "exec"))
         seconds = exec_command(argv[6], buf, size);
     else if (!strcmp(argv[1], "scp"))
         seconds = scp_get(argv[6], buf, size);
@@ -206,6 +231,10 @@ int main(int argc, char **argv)
     printf("%llu %.4f ", moved, seconds);
     for (i = 0; i < digest_len; i++)
         printf("%02x", digest[i]);
+    if (!session) {
+        printf(" none none\n");
+        return 0;
+    }
     printf(" %s %s\n", libssh2_session_methods(session, LIBSSH2_METHOD_COMP_SC),
            libssh2_session_methods(session, LIBSSH2_METHOD_COMP_CS));
     libssh2_session_disconnect(session, "done");
