@@ -85,12 +85,12 @@ libssh2: ## libssh2 $(LIBSSH2_VERSION) with the patches, below target/libssh2
 check-libssh2: ## libssh2's own tests and the new ones, patched, against an OpenSSH server
 	@scripts/libssh2-check $(LIBSSH2_VERSION) --known-to-fail test_auth_pubkey_ok_dsa
 .PHONY: bench
-bench: ## measure everything (hours): target/bench/report.html
-	@scripts/bench full
+bench: ## measure everything (hours; goes on where it was broken off); BENCH='--group TEXT' for a part, BENCH=--plan for a list
+	@scripts/bench full $(BENCH)
 
 .PHONY: bench-quick
 bench-quick: ## measure a little of everything (under five minutes)
-	@scripts/bench quick
+	@scripts/bench quick $(BENCH)
 
 .PHONY: check-lab
 check-lab: ## the lab itself, in half a minute

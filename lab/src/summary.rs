@@ -15,6 +15,8 @@ pub struct Results {
     /// The last description of the machine, with all ciphers that were met.
     pub host: Host,
     pub records: Vec<Record>,
+    /// Runs of earlier builds, which are left out.
+    pub outdated: usize,
 }
 
 impl Results {
@@ -32,7 +34,24 @@ impl Results {
                 }
             }
         }
+        results.keep_last_builds();
         Ok(results)
+    }
+
+    /// A file may hold runs of programs that have been built anew since: only the last build of
+    /// each variant counts.
+    fn keep_last_builds(&mut self) {
+        let mut last: BTreeMap<String, (u64, String)> = BTreeMap::new();
+        for r in &self.records {
+            let known = last.entry(r.task.variant.name.clone()).or_default();
+            if r.time >= known.0 {
+                *known = (r.time, r.build.clone());
+            }
+        }
+        let before = self.records.len();
+        self.records
+            .retain(|r| last[&r.task.variant.name].1 == r.build);
+        self.outdated = before - self.records.len();
     }
 
     fn take_host(&mut self, host: Host) {

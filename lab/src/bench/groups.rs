@@ -46,6 +46,13 @@ const LONGEST_PERIOD_US: f64 = 10_000.0;
 impl End {
     pub const BOTH: [End; 2] = [End::Client, End::Server];
 
+    pub fn other(self) -> End {
+        match self {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             End::Client => "client",

@@ -144,6 +144,12 @@ pub enum Driver {
     ScpPut,
     SftpGet,
     SftpPut,
+    /// A download through a second session of a shared connection.
+    Mux,
+    /// A download over a forwarded TCP connection.
+    ForwardLocal,
+    ForwardRemote,
+    ForwardDynamic,
     Echo,
     Channels,
     Session,

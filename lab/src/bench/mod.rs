@@ -1,6 +1,7 @@
 //! Runs a matrix: every point with every variant, interleaved, each run checked and written down.
 #![forbid(unsafe_code)]
 
+mod build;
 mod changes;
 mod drivers;
 mod dropbear;
@@ -9,6 +10,7 @@ mod fill;
 mod groups;
 mod host;
 pub mod matrix;
+mod plan;
 pub mod record;
 mod setup;
 mod watch;
@@ -24,7 +26,8 @@ use crate::work::Work;
 use drivers::Run;
 use ends::{Ends, Keys};
 use groups::{End, Groups};
-use matrix::{Matrix, Point, Variant, PLAIN_TCP};
+use matrix::{Matrix, Point, Variant};
+use plan::{Block, Done};
 use rand::seq::SliceRandom;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -34,7 +37,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 use world::World;
 
 /// What a matrix may be restricted to.
@@ -45,6 +48,27 @@ pub struct Restriction {
     pub repeats: Option<usize>,
     /// More variants, which join every group.
     pub also: Vec<Variant>,
+    /// Runs that the results already hold are run again.
+    pub again: bool,
+}
+
+/// Prints the groups that would run, and how long they take.
+pub fn print_plan(matrix: &Matrix, only: &Restriction) -> Result<()> {
+    let missing = setup::missing(matrix, only);
+    let groups = Groups::new();
+    let blocks = plan::blocks(matrix, only, &World::new(), &groups, &missing)?;
+    let list = plan::by_group(&blocks);
+    for (name, runs, seconds) in &list {
+        println!(
+            "{:>5} runs  {:>10}  {name}",
+            runs,
+            plan::show_time(*seconds)
+        );
+    }
+    let runs: usize = list.iter().map(|l| l.1).sum();
+    let all = plan::show_time(list.iter().map(|l| l.2).sum());
+    println!("{runs:>5} runs  {all:>10}  in all");
+    Ok(())
 }
 
 struct Bench<'a> {
@@ -57,6 +81,7 @@ struct Bench<'a> {
     host: Host,
     data: HashMap<String, Data>,
     versions: HashMap<PathBuf, String>,
+    builds: HashMap<String, String>,
     out: File,
     /// Variants whose programs are not there.
     missing: Vec<String>,
@@ -113,9 +138,12 @@ fn measure(
         eprintln!("no delay link here ({why}): its points are left out");
     }
     let host = host::about(&groups);
+    let done = match only.again {
+        true => Done::default(),
+        false => Done::load(out)?,
+    };
     let file = File::options().create(true).append(true).open(out);
     let out = file.context(|| format!("opening {}", out.display()))?;
-    let versions = HashMap::new();
     let mut bench = Bench {
         work,
         matrix,
@@ -125,7 +153,8 @@ fn measure(
         world,
         host,
         data,
-        versions,
+        versions: HashMap::new(),
+        builds: HashMap::new(),
         out,
         missing: setup::missing(matrix, only),
         order: 0,
@@ -133,9 +162,8 @@ fn measure(
     };
     bench.calibrate(only)?;
     bench.write(&Line::Host(bench.host.clone()))?;
-    for point in selected(matrix, only)? {
-        bench.point(&point, only)?;
-    }
+    let list = plan::blocks(matrix, only, &bench.world, &bench.groups, &bench.missing)?;
+    bench.blocks(&list, &done)?;
     // Again, with the ciphers that were met.
     bench.write(&Line::Host(bench.host.clone()))?;
     Ok(bench.failed)
@@ -173,72 +201,90 @@ impl Bench<'_> {
         Ok(())
     }
 
-    fn point(&mut self, point: &Point<'_>, only: &Restriction) -> Result<()> {
-        let slow = point.cpu.sender > 1.0 || point.cpu.receiver > 1.0;
-        if let Some(why) = self.world.obstacle(point.link) {
-            eprintln!(
-                "{}: link {} left out: {why}",
-                point.group.name, point.link.name
-            );
-            return Ok(());
-        }
-        if slow && !self.groups.present() {
-            eprintln!(
-                "{}: CPU {} LEFT OUT: {}",
-                point.group.name,
-                point.cpu.name,
-                self.groups.about()
-            );
-            return Ok(());
-        }
-        let mut variants = Vec::new();
-        for name in &point.group.variants {
-            variants.push(self.matrix.variant(name)?.clone());
-        }
-        if point.group.fault.is_none() {
-            variants.extend(only.also.iter().cloned());
-        }
-        variants.retain(|v| !self.missing.contains(&v.name));
-        if point.group.limit {
-            variants.push(plain_tcp());
-        }
-        for repeat in 0..only.repeats.unwrap_or(point.group.repeats) {
-            let mut order: Vec<&Variant> = variants.iter().collect();
-            let seed = self.matrix.seed.wrapping_add(self.order as u64);
-            order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-            for variant in order {
-                self.one(point, variant, repeat)?;
+    /// Runs the blocks that are not done yet, and says how long it will take.
+    fn blocks(&mut self, blocks: &[Block<'_>], done: &Done) -> Result<()> {
+        let mut left = Vec::new();
+        for b in blocks {
+            if !self.is_done(b, done)? {
+                left.push(b);
             }
+        }
+        let runs: usize = left.iter().map(|b| b.variants.len()).sum();
+        if left.len() < blocks.len() {
+            let there = blocks.len() - left.len();
+            eprintln!("{there} of {} comparisons are there already", blocks.len());
+        }
+        let expected: f64 = left.iter().map(|b| b.seconds()).sum();
+        eprintln!("{runs} runs, about {}", plan::show_time(expected));
+        let (start, mut over, mut group) = (Instant::now(), 0.0, "");
+        for b in left {
+            if b.point.group.name != group {
+                group = &b.point.group.name;
+                let to_go = plan::show_time(expected - over);
+                let spent = plan::show_time(start.elapsed().as_secs_f64());
+                eprintln!("{group} (after {spent}, about {to_go} to go)");
+            }
+            self.block(b)?;
+            over += b.seconds();
+        }
+        let spent = plan::show_time(start.elapsed().as_secs_f64());
+        eprintln!("{runs} runs took {spent}");
+        Ok(())
+    }
+
+    fn is_done(&mut self, block: &Block<'_>, done: &Done) -> Result<bool> {
+        for v in &block.variants {
+            let build = self.build(v);
+            if !done.holds(&self.task(block, v), &build)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// All variants of a block, in an order by chance.
+    fn block(&mut self, block: &Block<'_>) -> Result<()> {
+        let mut order: Vec<&Variant> = block.variants.iter().collect();
+        let seed = self.matrix.seed.wrapping_add(self.order as u64);
+        order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+        for variant in order {
+            self.one(block, variant)?;
         }
         Ok(())
     }
 
-    fn one(&mut self, point: &Point<'_>, variant: &Variant, repeat: usize) -> Result<()> {
-        self.order += 1;
-        let task = Task {
+    fn task(&self, block: &Block<'_>, variant: &Variant) -> Task {
+        let point = &block.point;
+        Task {
             matrix: self.matrix.name.clone(),
             group: point.group.clone(),
             link: point.link.clone(),
             cpu: point.cpu.clone(),
             data: point.data.and_then(|d| self.data.get(d)).cloned(),
             variant: variant.clone(),
-            repeat,
+            repeat: block.repeat,
             order: self.order,
             seed: self.matrix.seed.wrapping_add(self.order as u64),
-        };
+        }
+    }
+
+    fn one(&mut self, block: &Block<'_>, variant: &Variant) -> Result<()> {
+        self.order += 1;
+        let task = self.task(block, variant);
         let client_version = self.version(variant, true);
         let server_version = self.version(variant, false);
         let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let (outcome, tcp) = self.attempt(&task, point);
+        let (outcome, tcp) = self.attempt(&task, &block.point);
         self.note_cipher(&outcome.cipher);
         print_line(&task, &outcome);
-        self.failed += usize::from(outcome.error.is_some() != point.group.fault.is_some());
+        self.failed += usize::from(outcome.error.is_some() != task.group.fault.is_some());
         let record = Record {
             time: SystemTime::now()
                 .duration_since(SystemTime::UNIX_EPOCH)
                 .map_or(0, |d| d.as_secs()),
             client_version,
             server_version,
+            build: self.build(variant),
             congestion: tcp.congestion,
             tcp_rmem: tcp.rmem,
             tcp_wmem: tcp.wmem,
@@ -247,6 +293,13 @@ impl Bench<'_> {
             outcome,
         };
         self.write(&Line::Run(Box::new(record)))
+    }
+
+    /// The fingerprint of a variant's programs.
+    fn build(&mut self, variant: &Variant) -> String {
+        let builds = &mut self.builds;
+        let known = builds.entry(variant.name.clone());
+        known.or_insert_with(|| build::fingerprint(variant)).clone()
     }
 
     /// One run with all that surrounds it; whatever fails becomes a failed outcome.
@@ -318,18 +371,6 @@ impl Bench<'_> {
             }
             Err(e) => eprintln!("{e}"),
         }
-    }
-}
-
-fn plain_tcp() -> Variant {
-    Variant {
-        name: PLAIN_TCP.into(),
-        kind: "tcp".into(),
-        client: PathBuf::new(),
-        server: PathBuf::new(),
-        options: vec![],
-        server_options: vec![],
-        rate_factor: 1.0,
     }
 }
 

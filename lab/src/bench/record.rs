@@ -93,6 +93,9 @@ pub struct Record {
     pub time: u64,
     pub client_version: String,
     pub server_version: String,
+    /// Fingerprint of the variant's programs and libraries.
+    #[serde(default)]
+    pub build: String,
     pub congestion: String,
     pub tcp_rmem: String,
     pub tcp_wmem: String,

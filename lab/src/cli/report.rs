@@ -19,6 +19,9 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let results = Results::load(&args.results)?;
+    if results.outdated > 0 {
+        eprintln!("{} runs of earlier builds are left out", results.outdated);
+    }
     let cells = summary::cells(&results);
     print!("{}", summary::print(&cells));
     if let Some(path) = &args.html {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 pub struct Args {
     /// The matrix file
     matrix: PathBuf,
-    /// Results are appended here, one line of JSON each
+    /// Results are appended here, one line of JSON each; what is there already is not run again
     #[arg(long, default_value = "target/lab/results.jsonl")]
     out: PathBuf,
     /// Only groups whose name contains this (may be repeated)
@@ -24,6 +24,12 @@ pub struct Args {
     /// One more SSH, which joins every group: NAME=DIR, or NAME=dropbear:DIR
     #[arg(long)]
     also: Vec<String>,
+    /// Run again what the results already hold from the same programs
+    #[arg(long)]
+    again: bool,
+    /// Only say what would run, and how long it takes
+    #[arg(long)]
+    plan: bool,
 }
 
 fn variant(text: &str) -> Result<Variant> {
@@ -53,7 +59,12 @@ pub fn run(work: &Work, args: &Args) -> Result<ExitCode> {
         groups: args.group.clone(),
         repeats: args.repeats,
         also,
+        again: args.again,
     };
+    if args.plan {
+        bench::print_plan(&matrix, &only)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let failed = bench::run(work, &matrix, &args.out, &only)?;
     if failed > 0 {
         eprintln!("{failed} runs did not end as they should");

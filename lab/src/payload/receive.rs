@@ -7,7 +7,7 @@ use nix::sys::signal::{SigSet, Signal};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -39,6 +39,9 @@ pub struct Receive {
     listen: Option<String>,
     #[arg(long)]
     connect: Option<String>,
+    /// What `connect` names is a SOCKS server: ask it for this address
+    #[arg(long, requires = "connect")]
+    through_socks: Option<SocketAddrV4>,
 }
 
 /// What a sink saw. Times are of the machine's monotonic clock.
@@ -86,7 +89,13 @@ impl Receive {
                 eprintln!("listening");
                 self.consume(listener.accept()?.0, started)
             }
-            (_, Some(address)) => self.consume(TcpStream::connect(address)?, started),
+            (_, Some(address)) => {
+                let mut stream = TcpStream::connect(address)?;
+                if let Some(target) = &self.through_socks {
+                    socks(&mut stream, target)?;
+                }
+                self.consume(stream, started)
+            }
             _ => {
                 let fd = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned()?;
                 self.consume(File::from(fd), started)
@@ -150,6 +159,24 @@ impl Receive {
                 seen.first_ns + (u128::from(seen.bytes) * 1_000_000_000 / u128::from(rate)) as u64;
             std::thread::sleep(Duration::from_nanos(due.saturating_sub(now_ns())));
         }
+    }
+}
+
+/// Asks a SOCKS server for a connection (version 4, which needs one question and one answer).
+fn socks(stream: &mut TcpStream, target: &SocketAddrV4) -> Result<()> {
+    const CONNECT: [u8; 2] = [4, 1];
+    const GRANTED: u8 = 90;
+    let mut request = CONNECT.to_vec();
+    request.extend(target.port().to_be_bytes());
+    request.extend(target.ip().octets());
+    // An empty user name.
+    request.push(0);
+    stream.write_all(&request)?;
+    let mut answer = [0; 8];
+    stream.read_exact(&mut answer)?;
+    match answer[1] {
+        GRANTED => Ok(()),
+        code => Err(Error::new(format!("the SOCKS server refused: {code}"))),
     }
 }
 

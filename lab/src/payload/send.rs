@@ -2,9 +2,9 @@
 #![forbid(unsafe_code)]
 
 use super::Place;
-use crate::error::{Context, Result};
+use crate::error::{Context, Error, Result};
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 
@@ -30,10 +30,9 @@ pub struct Send {
 impl Send {
     pub fn run(self) -> Result<()> {
         self.place.join()?;
-        let mut data = Vec::new();
-        File::open(&self.file)
-            .and_then(|mut f| f.read_to_end(&mut data))
-            .context(|| format!("reading {}", self.file.display()))?;
+        // Block by block, as `cat` does it: nothing waits until all is read.
+        let data = File::open(&self.file);
+        let data = data.context(|| format!("reading {}", self.file.display()))?;
         let left = self.bytes.unwrap_or(u64::MAX);
         match (&self.listen, &self.connect) {
             (Some(address), _) => {
@@ -51,13 +50,21 @@ impl Send {
     }
 }
 
-fn write_all(mut out: impl Write, data: &[u8], mut left: u64) -> Result<()> {
-    let mut at = 0;
-    while left > 0 && !data.is_empty() {
-        let n = BLOCK
-            .min(data.len() - at)
-            .min(left.min(BLOCK as u64) as usize);
-        match out.write_all(&data[at..at + n]) {
+fn write_all(mut out: impl Write, mut data: &File, mut left: u64) -> Result<()> {
+    let mut block = vec![0; BLOCK];
+    let mut at_start = true;
+    while left > 0 {
+        let n = data.read(&mut block[..left.min(BLOCK as u64) as usize])?;
+        if n == 0 {
+            if at_start {
+                return Err(Error::new("there is nothing to send: the file is empty"));
+            }
+            data.rewind()?;
+            at_start = true;
+            continue;
+        }
+        at_start = false;
+        match out.write_all(&block[..n]) {
             Ok(()) => {}
             // The reader has seen enough.
             Err(e) if matches!(e.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
@@ -66,7 +73,6 @@ fn write_all(mut out: impl Write, data: &[u8], mut left: u64) -> Result<()> {
             Err(e) => return Err(e.into()),
         }
         left -= n as u64;
-        at = (at + n) % data.len();
     }
     Ok(())
 }

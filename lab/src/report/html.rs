@@ -102,6 +102,7 @@ fn columns(cell: &Cell) -> Vec<Column> {
             "limit: cipher × packing (MB/s)",
             number(|r| r.limits.cipher),
         ),
+        ("limit: memcpy (MB/s)", number(|r| r.limits.memcpy)),
         ("nearest limit", percent),
         ("client CPU (s/GB)", number(|r| r.client_cpu)),
         ("server CPU (s/GB)", number(|r| r.server_cpu)),

@@ -6,6 +6,7 @@ mod connect;
 mod copy;
 mod echo;
 mod fault;
+mod forward;
 mod pipe;
 mod session;
 
@@ -20,6 +21,9 @@ use crate::error::{Error, Result};
 use std::path::PathBuf;
 use std::process::{Child, ExitStatus};
 use std::sync::Mutex;
+
+/// Of a session that goes over a connection which has a log of its own.
+const SESSION_LOG: &str = "session.log";
 
 /// One run.
 pub struct Run<'a> {
@@ -44,6 +48,8 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
     }
     match run.point.group.driver {
         Driver::Download | Driver::Upload => pipe::ssh(run),
+        Driver::Mux => pipe::second_session(run),
+        Driver::ForwardLocal | Driver::ForwardRemote | Driver::ForwardDynamic => forward::run(run),
         Driver::ScpGet | Driver::ScpPut | Driver::SftpGet | Driver::SftpPut => copy::run(run),
         Driver::Echo => echo::run(run),
         Driver::Channels => channels::run(run),
@@ -91,9 +97,11 @@ impl Run<'_> {
         watch::processes_of(self.groups, self.roots, self.sender())
     }
 
-    /// What the client said, for an error and for what was negotiated.
+    /// What the client said, for an error and for what was negotiated; then what a session said
+    /// that went over a shared connection.
     pub fn client_log(&self) -> String {
-        let text = std::fs::read(self.file("client.log")).unwrap_or_default();
+        let of = |name| std::fs::read(self.file(name)).unwrap_or_default();
+        let text = [of("client.log"), of(SESSION_LOG)].concat();
         String::from_utf8_lossy(&text).into_owned()
     }
 

@@ -1,6 +1,7 @@
 //! Bulk transfers through a pipe into or out of `ssh host command`, and the same over plain TCP.
 #![forbid(unsafe_code)]
 
+use super::channels::Master;
 use super::{expected_hash, finish, Run};
 use crate::bench::ends::exe;
 use crate::bench::fill;
@@ -56,10 +57,23 @@ fn local(run: &Run<'_>, words: &[String]) -> Result<crate::sys::spawn::Spawn> {
     run.ends.spawn(&all, End::Client, Role::Payload)
 }
 
+/// Through a connection of its own.
 pub fn ssh(run: &Run<'_>) -> Result<Outcome> {
+    transfer(run, "client.log")
+}
+
+/// Through a second session of a connection that is up.
+pub fn second_session(run: &Run<'_>) -> Result<Outcome> {
+    let master = Master::start(run)?;
+    let outcome = transfer(run, super::SESSION_LOG);
+    drop(master);
+    outcome
+}
+
+fn transfer(run: &Run<'_>, log: &str) -> Result<Outcome> {
     let download = run.sender() == End::Server;
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    let log = File::create(run.file("client.log"))?;
+    let log = File::create(run.file(log))?;
     let far = if download {
         send_words(run)?
     } else {
@@ -89,42 +103,68 @@ pub fn ssh(run: &Run<'_>) -> Result<Outcome> {
 
 /// The same bytes over a bare TCP connection, as the limit of what SSH could do.
 pub fn plain_tcp(run: &Run<'_>) -> Result<Outcome> {
-    let download = run.sender() == End::Server;
     let address = format!("{}:{PLAIN_PORT}", run.place.address);
-    let (mut far, mut near) = match download {
-        true => (send_words(run)?, receive_words(run)?),
-        false => (receive_words(run)?, send_words(run)?),
-    };
-    far.extend(["--listen".to_string(), address.clone()]);
-    near.extend(["--connect".to_string(), address]);
-    let start_one = |words: &[String], end| -> Result<crate::sys::spawn::Spawn> {
-        let mut all = vec![exe()?, "payload".to_string()];
-        all.extend_from_slice(words);
+    let route = Route {
+        listener: End::Server,
+        listen: address.clone(),
+        connect: vec!["--connect".into(), address],
         // In the group of ssh: here the payload is what does the work.
-        run.ends.spawn(&all, end, Role::Ssh)
+        role: Role::Ssh,
     };
-    let mut far = start_one(&far, End::Server)?
+    over_tcp(run, &route)
+}
+
+/// The way of a TCP connection between the payloads of the two ends.
+pub struct Route {
+    /// The end that waits for the connection.
+    pub listener: End,
+    pub listen: String,
+    /// What tells the other end where to go.
+    pub connect: Vec<String>,
+    pub role: Role,
+}
+
+pub fn over_tcp(run: &Run<'_>, route: &Route) -> Result<Outcome> {
+    let caller = route.listener.other();
+    let start_one = |end: End, more: &[String]| -> Result<crate::sys::spawn::Spawn> {
+        let mut all = vec![exe()?, "payload".to_string()];
+        all.extend(match end == run.sender() {
+            true => send_words(run)?,
+            false => receive_words(run)?,
+        });
+        all.extend_from_slice(more);
+        run.ends.spawn(&all, end, route.role)
+    };
+    let listen = ["--listen".to_string(), route.listen.clone()];
+    let mut listening = start_one(route.listener, &listen)?
         .stderr(Stdio::piped())
         .start()?;
-    run.follow(far.id() as i32, End::Server);
-    wait_until_listening(&mut far)?;
+    follow(run, &listening, route.listener, route.role);
+    wait_until_listening(&mut listening)?;
     let start = now_ns();
-    let near = start_one(&near, End::Client)?
+    let calling = start_one(caller, &route.connect)?
         .stdout(Stdio::null())
         .start()?;
-    run.follow(near.id() as i32, End::Client);
+    follow(run, &calling, caller, route.role);
     let fill = steer(run)?;
-    let (far, near) = if download {
-        let near = finish(near)?;
-        (finish(far)?, near)
-    } else {
-        (finish(far)?, finish(near)?)
+    let (first, second) = match run.sender() == route.listener {
+        true => (calling, listening),
+        false => (listening, calling),
     };
+    // The receiver's end is the transfer's.
+    let (first, second) = (finish(first)?, finish(second)?);
     let end = now_ns();
-    if run.point.group.seconds.is_none() && !(far.success() && near.success()) {
+    if run.point.group.seconds.is_none() && !(first.success() && second.success()) {
         return Err(failure(run, "the connection broke"));
     }
     outcome(run, start, end, fill)
+}
+
+/// Payloads that do ssh's work count as ssh.
+fn follow(run: &Run<'_>, child: &Child, end: End, role: Role) {
+    if role == Role::Ssh {
+        run.follow(child.id() as i32, end);
+    }
 }
 
 fn wait_until_listening(far: &mut Child) -> Result<()> {
