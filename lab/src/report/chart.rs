@@ -2,16 +2,17 @@
 //! dark page, so that a picture can stand in a page or alone.
 #![forbid(unsafe_code)]
 
+use super::axis::Axis;
 use crate::error::{Error, Result};
 use crate::units::trim;
-use plotters::coord::ranged1d::ValueFormatter;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::fmt::Display;
 
-const WIDTH: u32 = 560;
-const HEIGHT: u32 = 360;
+const WIDTH: u32 = 480;
+const HEIGHT: u32 = 340;
 const LEGEND_LINE: u32 = 26;
+const LEGEND_DASH: u32 = 22;
 const TEXT: RGBColor = RGBColor(0x1f, 0x23, 0x28);
 const GRID: RGBColor = RGBColor(0xd0, 0xd7, 0xde);
 /// Readable on white; the style has their counterparts for a dark page.
@@ -43,12 +44,31 @@ pub struct Point {
     pub high: f64,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pattern {
+    Solid,
+    Dashed,
+    Dotted,
+}
+
+impl Pattern {
+    /// Pixels of line and of gap.
+    fn dashes(self) -> Option<(u32, u32)> {
+        match self {
+            Pattern::Solid => None,
+            Pattern::Dashed => Some((8, 5)),
+            Pattern::Dotted => Some((2, 4)),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub struct Series {
     pub name: String,
     pub points: Vec<Point>,
-    /// A limit, drawn dashed and without spread.
-    pub limit: bool,
+    /// Number of its colour; a limit has none, and shows no spread.
+    pub colour: Option<usize>,
+    pub pattern: Pattern,
     /// Too many points for a mark at each.
     pub dense: bool,
 }
@@ -58,10 +78,8 @@ pub struct Chart {
     /// File name without its ending.
     pub file: String,
     pub title: String,
-    pub x: String,
-    pub y: String,
-    pub log_x: bool,
-    pub log_y: bool,
+    pub x: Axis,
+    pub y: Axis,
     pub series: Vec<Series>,
 }
 
@@ -113,7 +131,7 @@ impl Chart {
         let (mut row, mut x) = (0, 12);
         let mut entries = Vec::new();
         for (i, s) in self.series.iter().enumerate() {
-            let width = 44 + text_width(&s.name, 15);
+            let width = 44 + text_width(&s.name, 16);
             if x + width > WIDTH && x > 12 {
                 (row, x) = (row + 1, 12);
             }
@@ -124,11 +142,9 @@ impl Chart {
     }
 
     fn colour(&self, i: usize) -> RGBColor {
-        // Limits take no colour of their own from the variants.
-        let before = self.series[..i].iter().filter(|s| !s.limit).count();
-        match self.series[i].limit {
-            true => TEXT,
-            false => SERIES[before % SERIES.len()],
+        match self.series[i].colour {
+            None => TEXT,
+            Some(n) => SERIES[n % SERIES.len()],
         }
     }
 
@@ -136,55 +152,22 @@ impl Chart {
         let y = (row * LEGEND_LINE + LEGEND_LINE / 2) as i32;
         let x = x as i32;
         let colour = self.colour(i);
-        let ends: &[(i32, i32)] = match self.series[i].limit {
-            true => &[(0, 8), (13, 21)],
-            false => &[(0, 22)],
-        };
-        for (a, b) in ends {
-            let line = PathElement::new(vec![(x + a, y), (x + b, y)], colour.stroke_width(2));
+        let (dash, gap) = self.series[i].pattern.dashes().unwrap_or((LEGEND_DASH, 0));
+        for a in (0..LEGEND_DASH).step_by((dash + gap) as usize) {
+            let ends = [a, (a + dash).min(LEGEND_DASH)].map(|e| (x + e as i32, y));
+            let line = PathElement::new(ends.to_vec(), colour.stroke_width(2));
             area.draw(&line).map_err(failed)?;
         }
-        let text = Text::new(self.series[i].name.clone(), (x + 27, y - 9), font(18));
+        let text = Text::new(self.series[i].name.clone(), (x + 27, y - 9), font(17));
         area.draw(&text).map_err(failed)
     }
 
-    /// The ranges of both axes, with some air.
-    fn ranges(&self) -> ((f64, f64), (f64, f64)) {
-        let points = || self.series.iter().flat_map(|s| &s.points);
-        let range = |values: &mut dyn Iterator<Item = f64>, log: bool| {
-            let (low, high) = values
-                .filter(|v| v.is_finite() && (!log || *v > 0.0))
-                .fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
-            match (low <= high, log) {
-                (false, _) => (0.1, 1.0),
-                (true, true) => (low / 1.5, high * 1.5),
-                (true, false) => (0.0, (high * 1.08).max(1e-9)),
-            }
-        };
-        let x = range(&mut points().map(|p| p.x), self.log_x);
-        let y = range(&mut points().flat_map(|p| [p.low, p.y, p.high]), self.log_y);
-        (x, y)
-    }
-
     fn plot(&self, area: &Area<'_>) -> Result<()> {
-        let ((x0, x1), (y0, y1)) = self.ranges();
-        match (self.log_x, self.log_y) {
-            (true, true) => self.mesh(area, (x0..x1).log_scale(), (y0..y1).log_scale()),
-            (true, false) => self.mesh(area, (x0..x1).log_scale(), y0..y1),
-            (false, true) => self.mesh(area, x0..x1, (y0..y1).log_scale()),
-            (false, false) => self.mesh(area, x0..x1, y0..y1),
-        }
-    }
-
-    fn mesh<X, Y>(&self, area: &Area<'_>, x: X, y: Y) -> Result<()>
-    where
-        X: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
-        Y: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
-        X::CoordDescType: ValueFormatter<f64>,
-        Y::CoordDescType: ValueFormatter<f64>,
-    {
+        let points = || self.series.iter().flat_map(|s| &s.points);
+        let x = self.x.scale(points().map(|p| p.x));
+        let y = self.y.scale(points().flat_map(|p| [p.low, p.y, p.high]));
         let mut chart = ChartBuilder::on(area)
-            .caption(&self.title, font(21))
+            .caption(&self.title, font(20))
             .margin(8)
             .margin_right(18)
             .x_label_area_size(52)
@@ -193,12 +176,10 @@ impl Chart {
             .map_err(failed)?;
         chart
             .configure_mesh()
-            .x_desc(&self.x)
-            .y_desc(&self.y)
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
             .axis_desc_style(font(18))
             .label_style(font(17))
-            .x_labels(6)
-            .y_labels(6)
             .x_label_formatter(&|v| trim(*v))
             .y_label_formatter(&|v| trim(*v))
             .light_line_style(TRANSPARENT)
@@ -209,15 +190,15 @@ impl Chart {
         for (i, s) in self.series.iter().enumerate() {
             let colour = self.colour(i);
             let line = s.points.iter().map(|p| (p.x, p.y));
-            if s.limit {
-                let dashed = DashedLineSeries::new(line, 8, 5, colour.stroke_width(2));
-                chart.draw_series(dashed).map_err(failed)?;
-                continue;
+            let stroke = colour.stroke_width(2);
+            match s.pattern.dashes() {
+                Some((dash, gap)) => chart
+                    .draw_series(DashedLineSeries::new(line, dash, gap, stroke))
+                    .map(drop),
+                None => chart.draw_series(LineSeries::new(line, stroke)).map(drop),
             }
-            chart
-                .draw_series(LineSeries::new(line, colour.stroke_width(2)))
-                .map_err(failed)?;
-            if s.dense {
+            .map_err(failed)?;
+            if s.dense || s.colour.is_none() {
                 continue;
             }
             let spread = s.points.iter().map(|p| {
@@ -248,21 +229,21 @@ mod tests {
         Chart {
             file: "c".into(),
             title: "Throughput <by> RTT".into(),
-            x: "RTT (ms)".into(),
-            y: "MB/s".into(),
-            log_x: true,
-            log_y: false,
+            x: Axis::log("RTT (ms)"),
+            y: Axis::linear("MB/s"),
             series: vec![
                 Series {
                     name: "stock".into(),
                     points: vec![at(50.0, 32.0), at(200.0, 8.0)],
-                    limit: false,
+                    colour: Some(0),
+                    pattern: Pattern::Solid,
                     dense: false,
                 },
                 Series {
                     name: "plain TCP".into(),
                     points: vec![at(50.0, 40.0), at(200.0, 33.0)],
-                    limit: true,
+                    colour: None,
+                    pattern: Pattern::Dashed,
                     dense: false,
                 },
             ],

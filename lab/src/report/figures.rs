@@ -1,16 +1,18 @@
 //! Which pictures the results make.
 #![forbid(unsafe_code)]
 
-use super::chart::{Chart, Point, Series};
-use crate::bench::matrix::{Driver, LinkSpec, PLAIN_TCP};
+mod echo;
+mod over_time;
+
+use super::axis::Axis;
+use super::chart::{Chart, Pattern, Point, Series};
+use crate::bench::matrix::{LinkSpec, PLAIN_TCP};
 use crate::bench::record::Record;
 use crate::stats;
 use crate::summary::Results;
 use crate::units;
 use std::collections::BTreeMap;
 
-/// Lengths of time over which packing is taken.
-const STEP_S: f64 = 0.2;
 /// A share of IP packets that is TCP payload, at an MTU of 1500 with time stamps.
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 
@@ -20,12 +22,13 @@ pub fn all(results: &Results) -> Vec<Chart> {
         .iter()
         .filter(|r| r.outcome.error.is_none())
         .collect();
+    let palette = Palette::new(results);
     let mut charts = Vec::new();
-    charts.extend(series_of_links(&good, "RTT"));
-    charts.extend(series_of_links(&good, "rate"));
-    charts.extend(echo(&good));
-    charts.extend(memory(&good));
-    charts.extend(packing(&good));
+    charts.extend(series_of_links(&good, "RTT", &palette));
+    charts.extend(series_of_links(&good, "rate", &palette));
+    charts.extend(echo::all(&good, &palette));
+    charts.extend(memory(&good, &palette));
+    charts.extend(over_time::all(&good, &palette));
     charts
 }
 
@@ -66,31 +69,61 @@ fn data_name(r: &Record) -> &str {
 /// Values by variant and by the place on the x axis, which is kept as bits to be a key.
 type ByVariant<'a> = BTreeMap<&'a str, BTreeMap<u64, Vec<f64>>>;
 
-fn to_series(by: &ByVariant<'_>, order: &[String]) -> Vec<Series> {
-    let mut names: Vec<&str> = order
-        .iter()
-        .map(String::as_str)
-        .filter(|n| by.contains_key(n))
-        .collect();
-    names.extend(by.keys().filter(|n| !order.iter().any(|o| o == *n)));
-    let one = |name: &str| Series {
-        name: if name == PLAIN_TCP {
-            "limit: plain TCP".into()
-        } else {
-            name.into()
-        },
-        points: by[name]
-            .iter()
-            .map(|(x, v)| point(f64::from_bits(*x), v))
-            .collect(),
-        limit: name == PLAIN_TCP,
-        dense: false,
-    };
-    names.into_iter().map(one).collect()
+/// The variants in the order in which they first ran; each keeps its colour in all pictures.
+struct Palette(Vec<String>);
+
+impl Palette {
+    fn new(results: &Results) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        for t in results.records.iter().map(|r| &r.task) {
+            // The order of the matrix; then what joined.
+            for name in t.group.variants.iter().chain([&t.variant.name]) {
+                if name != PLAIN_TCP && !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        names.retain(|n| results.records.iter().any(|r| r.task.variant.name == *n));
+        Self(names)
+    }
+
+    /// `None` is plain TCP.
+    fn colour(&self, name: &str) -> Option<usize> {
+        self.0.iter().position(|n| n == name)
+    }
+
+    fn series(&self, by: &ByVariant<'_>) -> Vec<Series> {
+        let ours = self.0.iter().map(String::as_str);
+        let names = ours.chain([PLAIN_TCP]).filter(|n| by.contains_key(n));
+        names.map(|name| self.one(name, &by[name])).collect()
+    }
+
+    fn one(&self, name: &str, values: &BTreeMap<u64, Vec<f64>>) -> Series {
+        let colour = self.colour(name);
+        let points = values.iter().map(|(x, v)| point(f64::from_bits(*x), v));
+        Series {
+            name: match colour {
+                Some(_) => name.into(),
+                None => "limit: plain TCP".into(),
+            },
+            points: points.collect(),
+            colour,
+            pattern: match colour {
+                Some(_) => Pattern::Solid,
+                None => Pattern::Dashed,
+            },
+            dense: false,
+        }
+    }
+}
+
+fn x_values(by: &ByVariant<'_>) -> Vec<f64> {
+    let all = by.values().flat_map(|v| v.keys());
+    all.map(|x| f64::from_bits(*x)).collect()
 }
 
 /// Throughput over links that differ in one respect: a picture for each group, data and CPU.
-fn series_of_links(good: &[&Record], by: &str) -> Vec<Chart> {
+fn series_of_links(good: &[&Record], by: &str, palette: &Palette) -> Vec<Chart> {
     let mut sets: BTreeMap<(String, String, String, u64), Vec<&Record>> = BTreeMap::new();
     for r in good
         .iter()
@@ -129,7 +162,7 @@ fn series_of_links(good: &[&Record], by: &str) -> Vec<Chart> {
         {
             continue;
         }
-        let mut series = to_series(&variants, &records[0].task.group.variants);
+        let mut series = palette.series(&variants);
         if by == "rate" {
             series.push(line_rate(&records));
         }
@@ -148,14 +181,14 @@ fn series_of_links(good: &[&Record], by: &str) -> Vec<Chart> {
         charts.push(Chart {
             file: file(&[&group, &data, &cpu, by]),
             title: format!("{group}: {data}{at}{slow}"),
-            x: if by == "RTT" {
-                "round-trip time (ms)".into()
-            } else {
-                "link rate (Mbit/s)".into()
+            x: match by {
+                "RTT" => Axis::linear("round-trip time (ms)"),
+                _ => Axis::log("link rate (Mbit/s)").at(x_values(&variants)),
             },
-            y: "throughput (MB/s)".into(),
-            log_x: by == "rate",
-            log_y: by == "rate",
+            y: match by {
+                "RTT" => Axis::linear("throughput (MB/s)"),
+                _ => Axis::log("throughput (MB/s)"),
+            },
             series,
         });
     }
@@ -180,67 +213,14 @@ fn line_rate(records: &[&Record]) -> Series {
     Series {
         name: "limit: rate × best packing".into(),
         points,
-        limit: true,
+        colour: None,
+        pattern: Pattern::Dashed,
         dense: false,
     }
 }
 
-/// Echo latency, alone and beside a download, as the share of keys that came back in time.
-fn echo(good: &[&Record]) -> Vec<Chart> {
-    let mut links: BTreeMap<String, BTreeMap<String, Vec<f64>>> = BTreeMap::new();
-    for r in good.iter().filter(|r| r.task.group.driver == Driver::Echo) {
-        let of_link = links.entry(r.task.link.name.clone()).or_default();
-        of_link
-            .entry(echo_name(r))
-            .or_default()
-            .extend(&r.outcome.latencies_ms);
-    }
-    let chart = |(link, names): (String, BTreeMap<String, Vec<f64>>)| Chart {
-        file: file(&["echo", &link]),
-        title: format!("Echo of a key: {link}"),
-        x: "time to come back (ms)".into(),
-        y: "keys back by then (%)".into(),
-        log_x: true,
-        log_y: false,
-        series: names
-            .into_iter()
-            .map(|(name, ms)| distribution(name, ms))
-            .collect(),
-    };
-    links.into_iter().map(chart).collect()
-}
-
-fn distribution(name: String, mut ms: Vec<f64>) -> Series {
-    ms.sort_by(f64::total_cmp);
-    let n = ms.len() as f64;
-    let point = |(i, x): (usize, &f64)| {
-        let y = (i + 1) as f64 / n * 100.0;
-        Point {
-            x: *x,
-            y,
-            low: y,
-            high: y,
-        }
-    };
-    Series {
-        name,
-        points: ms.iter().enumerate().map(point).collect(),
-        limit: false,
-        dense: true,
-    }
-}
-
-fn echo_name(r: &Record) -> String {
-    let beside = match r.task.group.beside.as_deref() {
-        Some("same") => ", beside a download",
-        Some(_) => ", download on another connection",
-        None => ", alone",
-    };
-    format!("{}{beside}", r.task.variant.name)
-}
-
 /// The receiver's memory against the speed of a consumer.
-fn memory(good: &[&Record]) -> Vec<Chart> {
+fn memory(good: &[&Record], palette: &Palette) -> Vec<Chart> {
     let mut by: ByVariant<'_> = BTreeMap::new();
     let mut link = "";
     for r in good {
@@ -271,66 +251,10 @@ fn memory(good: &[&Record]) -> Vec<Chart> {
     vec![Chart {
         file: "memory".into(),
         title: format!("Memory behind a slow consumer: {link}"),
-        x: "consumer (MB/s)".into(),
-        y: "peak memory of the client (MB)".into(),
-        log_x: true,
-        log_y: false,
-        series: to_series(&by, &[]),
+        x: Axis::log("speed of the consumer (MB/s)").at(x_values(&by)),
+        y: Axis::linear("peak memory of ssh (MB)"),
+        series: palette.series(&by),
     }]
-}
-
-/// What the chosen effort makes of the data, over time: one run of each variant on links that
-/// change and on data that changes.
-fn packing(good: &[&Record]) -> Vec<Chart> {
-    let mut sets: BTreeMap<(String, String, String), Vec<&Record>> = BTreeMap::new();
-    for r in good {
-        let changing = !r.task.link.changes.is_empty() || data_name(r) == "mixed";
-        if changing
-            && r.task.repeat == 0
-            && r.task.variant.kind != "tcp"
-            && r.outcome.samples.len() > 8
-        {
-            let key = (
-                r.task.group.name.clone(),
-                r.task.link.name.clone(),
-                data_name(r).to_string(),
-            );
-            sets.entry(key).or_default().push(r);
-        }
-    }
-    let chart = |((group, link, data), records): ((String, String, String), Vec<&Record>)| Chart {
-        file: file(&["packing", &group, &link, &data]),
-        title: format!("Effort over time: {data}, {link}"),
-        x: "time (s)".into(),
-        y: "bytes delivered per byte on the wire".into(),
-        log_x: false,
-        log_y: false,
-        series: records.iter().map(|r| packing_series(r)).collect(),
-    };
-    sets.into_iter().map(chart).collect()
-}
-
-fn packing_series(r: &Record) -> Series {
-    let mut points = Vec::new();
-    let mut last = r.outcome.samples[0];
-    for s in &r.outcome.samples {
-        if s.0 - last.0 >= STEP_S && s.2 > last.2 {
-            let y = (s.1 - last.1) as f64 / (s.2 - last.2) as f64;
-            points.push(Point {
-                x: s.0,
-                y,
-                low: y,
-                high: y,
-            });
-            last = *s;
-        }
-    }
-    Series {
-        name: r.task.variant.name.clone(),
-        points,
-        limit: false,
-        dense: true,
-    }
 }
 
 #[cfg(test)]

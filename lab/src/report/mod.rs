@@ -1,6 +1,7 @@
 //! Writes the page and its pictures.
 #![forbid(unsafe_code)]
 
+mod axis;
 mod chart;
 mod figures;
 mod html;
