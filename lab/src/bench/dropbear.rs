@@ -9,6 +9,9 @@ use crate::sys::spawn::Spawn;
 use std::path::Path;
 use std::sync::OnceLock;
 
+/// Its receive window unless `-W` says otherwise, in bytes.
+pub const WINDOW: f64 = 24.0 * 1024.0;
+
 /// Converts the keys, and shows the server an `authorized_keys` of our own in the place where it
 /// looks for the user's.
 pub fn prepare(keys: &Path) -> Result<()> {

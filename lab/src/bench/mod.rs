@@ -411,7 +411,7 @@ impl Around<'_> {
         let cpu_before = End::BOTH.map(|e| self.groups.cpu_seconds(e));
         let wire_before = self.place.wire();
         let begin = now_ns();
-        let limit = setup::time_limit(point)?;
+        let limit = setup::time_limit(point, &task.variant)?;
         let sender = run.sender();
         let (result, seen) = watch::watched(self.groups, self.place, &roots, sender, limit, || {
             changes::during(&run, || drivers::run(&run))

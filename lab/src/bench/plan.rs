@@ -8,7 +8,7 @@ use super::world::World;
 use super::{dropbear, Restriction};
 use crate::error::{Context, Result};
 use crate::units;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Runs that stand next to each other: one repetition of a point, with every variant.
@@ -37,19 +37,23 @@ pub fn blocks<'a>(
     groups: &Groups,
     missing: &[String],
 ) -> Result<Vec<Block<'a>>> {
-    let mut blocks = Vec::new();
+    let (mut blocks, mut left_out) = (Vec::new(), LeftOut::default());
     for point in super::selected(matrix, only)? {
         let name = &point.group.name;
         if let Some(why) = world.obstacle(point.link) {
-            eprintln!("{name}: link {} LEFT OUT: {why}", point.link.name);
+            left_out.note(format!("link {}", point.link.name), why, name);
             continue;
         }
         if (point.cpu.sender > 1.0 || point.cpu.receiver > 1.0) && !groups.present() {
-            let why = groups.about();
-            eprintln!("{name}: CPU {} LEFT OUT: {why}", point.cpu.name);
+            left_out.note(format!("CPU {}", point.cpu.name), &groups.about(), name);
             continue;
         }
-        let variants = variants(matrix, only, &point, missing)?;
+        let terminal = matches!(point.group.driver, Driver::Echo | Driver::Session);
+        if let Some(why) = world.no_terminal.as_ref().filter(|_| terminal) {
+            left_out.note("terminals".into(), why, name);
+            continue;
+        }
+        let variants = variants(matrix, only, &point, missing, &mut left_out)?;
         for repeat in 0..only.repeats.unwrap_or(point.group.repeats) {
             blocks.push(Block {
                 point: point.clone(),
@@ -58,7 +62,26 @@ pub fn blocks<'a>(
             });
         }
     }
+    left_out.say();
     Ok(blocks)
+}
+
+/// What cannot be run, and why; the groups that go without it.
+#[derive(Default)]
+struct LeftOut(BTreeMap<(String, String), BTreeSet<String>>);
+
+impl LeftOut {
+    fn note(&mut self, what: String, why: &str, group: &str) {
+        let groups = self.0.entry((what, why.to_string())).or_default();
+        groups.insert(group.to_string());
+    }
+
+    fn say(&self) {
+        for ((what, why), groups) in &self.0 {
+            let groups = groups.iter().cloned().collect::<Vec<_>>().join(", ");
+            eprintln!("{what} LEFT OUT of {groups}: {why}");
+        }
+    }
 }
 
 fn variants(
@@ -66,6 +89,7 @@ fn variants(
     only: &Restriction,
     point: &Point<'_>,
     missing: &[String],
+    left_out: &mut LeftOut,
 ) -> Result<Vec<Variant>> {
     let mut variants = Vec::new();
     for name in &point.group.variants {
@@ -78,7 +102,7 @@ fn variants(
     variants.retain(|v| {
         let why = dropbear::cannot(v, point.group);
         if let Some(why) = why {
-            eprintln!("{}: variant {} LEFT OUT: {why}", point.group.name, v.name);
+            left_out.note(format!("variant {}", v.name), why, &point.group.name);
         }
         why.is_none()
     });
@@ -121,8 +145,13 @@ fn seconds(point: &Point<'_>, variant: &Variant) -> f64 {
     };
     let slow = point.cpu.sender.max(point.cpu.receiver);
     let mut speed = rate.min(LOCAL / slow);
-    if variant.kind != "tcp" && rtt > 0.0 {
-        speed = speed.min(WINDOW / rtt);
+    let window = match variant.kind.as_str() {
+        "tcp" => f64::INFINITY,
+        "dropbear" => dropbear::WINDOW,
+        _ => WINDOW,
+    };
+    if rtt > 0.0 {
+        speed = speed.min(window / rtt);
     }
     if let Some(consume) = size(&g.consume) {
         speed = speed.min(consume);

@@ -1,8 +1,9 @@
 //! What is made ready before the first run, and what is worked out after each.
 #![forbid(unsafe_code)]
 
+use super::dropbear;
 use super::ends;
-use super::matrix::{Driver, Matrix, Point};
+use super::matrix::{Driver, Matrix, Point, Variant};
 use super::record::Outcome;
 use super::Restriction;
 use crate::error::{Context, Result};
@@ -59,7 +60,7 @@ pub fn missing(matrix: &Matrix, only: &Restriction) -> Vec<String> {
 }
 
 /// So long may a run take: a multiple of what its bytes take at a crawl.
-pub fn time_limit(point: &Point<'_>) -> Result<Duration> {
+pub fn time_limit(point: &Point<'_>, variant: &Variant) -> Result<Duration> {
     let bytes = point
         .group
         .bytes
@@ -76,6 +77,10 @@ pub fn time_limit(point: &Point<'_>) -> Result<Duration> {
     };
     if let Some(consume) = &point.group.consume {
         per_second = per_second.min(crate::units::bytes(consume)? as f64 / 4.0);
+    }
+    if variant.kind == "dropbear" {
+        let rtt = crate::units::duration_ns(&point.link.rtt)? as f64 / 1e9;
+        per_second = per_second.min(dropbear::WINDOW / rtt / 3.0);
     }
     let keys = point.group.keys.max(200) as f64 * 1.5;
     let base = match point.group.driver {

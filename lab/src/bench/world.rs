@@ -5,6 +5,7 @@ use super::matrix::LinkSpec;
 use crate::error::{Error, Result};
 use crate::link::{self, Counters, Direction, Link, Params};
 use crate::sys::netns::Netns;
+use crate::sys::pty::Pty;
 
 /// Makes places. Each run gets a new one, so that nothing of the run before, not even a
 /// retransmission of a killed connection, is on the way there.
@@ -12,6 +13,8 @@ pub struct World {
     /// Why there is no delay link, and no namespace.
     pub no_link: Option<String>,
     pub no_netns: Option<String>,
+    /// Why sshd cannot hand out terminals.
+    pub no_terminal: Option<String>,
 }
 
 /// The settings of TCP at both ends of a place.
@@ -41,6 +44,7 @@ impl World {
         Self {
             no_link: link::obstacle(),
             no_netns,
+            no_terminal: no_terminal(),
         }
     }
 
@@ -90,6 +94,20 @@ impl World {
                 "a link is tun, veth or loopback, not \"{other}\""
             ))),
         }
+    }
+}
+
+/// sshd gives a terminal to the group `tty`. Without root it can only find it there already.
+fn no_terminal() -> Option<String> {
+    if nix::unistd::geteuid().is_root() {
+        return None;
+    }
+    let slave = Pty::open(24, 80).and_then(|p| p.slave());
+    let owner = slave.and_then(|s| Ok(nix::sys::stat::fstat(&s)?.st_gid));
+    let group = nix::unistd::Group::from_name("tty").ok().flatten();
+    match (owner, group) {
+        (Ok(owner), Some(group)) if owner == group.gid.as_raw() => None,
+        _ => Some("not root, and new terminals do not belong to the group tty".into()),
     }
 }
 
