@@ -148,6 +148,8 @@ pub struct Compressor {
     account: Account,
     controller: Controller,
     clock: Clock,
+    /// The group of the latest packet.
+    group: u16,
     spent_ns: u64,
     totals: CompressStats,
 }
@@ -172,6 +174,7 @@ impl Compressor {
                 start: Instant::now(),
                 replacement: None,
             },
+            group: 0,
             spent_ns: 0,
             totals: CompressStats::new(method as i32, level),
         })
@@ -200,13 +203,17 @@ impl Compressor {
         if out.len() < compress_bound(self.method, payload.len()) {
             return Err(Error::BufferTooSmall);
         }
-        let start = self.clock.now_ns();
-        let tried = self.choose(&payload, flags, start);
         let group = if self.config.isolation() {
             flags.group
         } else {
             0
         };
+        if group != self.group {
+            self.group = group;
+            self.controller.group_changed();
+        }
+        let start = self.clock.now_ns();
+        let tried = self.choose(&payload, flags, start);
         let encoded = self.wire.encode(&payload, tried, group, out);
         let spent_ns = self.clock.now_ns().saturating_sub(start);
         self.controller.observe(&Outcome {

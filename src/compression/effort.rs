@@ -38,6 +38,9 @@ const QUICK_PACKET: usize = 1024;
 /// What is left of an old class share after one more packet.
 const CLASS_FADE: f32 = 0.95;
 
+/// Where a mix of two efforts begins: with the one that most packets get.
+const EVEN: f32 = 0.5;
+
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     class: usize,
@@ -262,6 +265,16 @@ impl Controller {
         if tried > 0 && (ratio > 3.0 * usual || (ratio > 0.97 && usual < 0.9)) {
             self.same_class = 0;
         }
+    }
+
+    /// The next packet shares no history with those before: what was chosen for
+    /// them is not to show in what is chosen for it, other than through the
+    /// plan, which follows the means of many packets.
+    pub fn group_changed(&mut self) {
+        self.dither = [EVEN; CLASSES];
+        self.run = [(0, 0); CLASSES];
+        self.class_before = self.class;
+        self.same_class = 0;
     }
 
     /// A fresh wire stream begins (key exchange). What was learned stays.

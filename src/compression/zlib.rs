@@ -25,6 +25,12 @@ const MAX_STORED: usize = 0xffff;
 const STORED_HEAD: usize = 4;
 /// An empty stored block from a byte boundary on.
 const EMPTY_STORED: [u8; 5] = [0, 0, 0, 0xff, 0xff];
+/// What stands in front of an aligned stored block where the group changes:
+/// three empty blocks with fixed codes, ten bits each, of which only the second
+/// is set. With up to seven bits held back before and the three of the stored
+/// block's head they fill five bytes, however many bits those were: the length
+/// of a packet does not tell how the packet of another group ended.
+const HIDING: [u8; 4] = (0b10_u32 | 0b10 << 10 | 0b10 << 20).to_le_bytes();
 /// More blocks than this that decode to nothing, in one packet, are an attack:
 /// PuTTY pads with a few hundred at the most.
 const MAX_EMPTY_BLOCKS: u32 = 1024;
@@ -38,7 +44,7 @@ pub(crate) fn bound(payload_len: usize) -> usize {
 }
 
 fn stored_overhead(payload_len: usize) -> usize {
-    2 + payload_len.div_ceil(MAX_STORED) * (STORED_HEAD + 1)
+    HIDING.len() + payload_len.div_ceil(MAX_STORED) * (STORED_HEAD + 1)
 }
 
 /// One direction of the zlib wire, sending.
@@ -52,6 +58,8 @@ pub(crate) struct Encoder<E> {
     /// Whether the engine has seen all that is on the wire.
     in_step: bool,
     group: u16,
+    /// The packet is the first of its group behind one of another.
+    hiding: bool,
 }
 
 impl<E: Deflate> Encoder<E> {
@@ -64,6 +72,7 @@ impl<E: Deflate> Encoder<E> {
             pending_bits: 0,
             in_step: false,
             group: 0,
+            hiding: false,
         }
     }
 
@@ -95,13 +104,19 @@ impl<E: Deflate> Encoder<E> {
     {
         let head = if self.header_due { HEADER.len() } else { 0 };
         out[..head].copy_from_slice(&HEADER[..head]);
+        if group != self.group {
+            self.in_step = false;
+            self.group = group;
+            self.hiding = !self.header_due;
+        }
         self.header_due = false;
         let packed = match effort {
             Effort::Stored => None,
-            Effort::Level(level) => self.pack(payload, level, group, &mut out[head..]),
+            Effort::Level(level) => self.pack(payload, level, &mut out[head..]),
         };
         let effort = packed.map_or(Effort::Stored, |_| effort);
         let len = packed.unwrap_or_else(|| self.store(payload, &mut out[head..]));
+        self.hiding = false;
         Encoded {
             len: head + len,
             effort,
@@ -110,20 +125,13 @@ impl<E: Deflate> Encoder<E> {
 
     /// Lets the engine try. Nothing if it has no memory, fails or makes the
     /// packet grow by more than a packet may: then the wire is as before.
-    fn pack<'a, I>(
-        &mut self,
-        payload: &Payload<I>,
-        level: i8,
-        group: u16,
-        out: &mut [u8],
-    ) -> Option<usize>
+    fn pack<'a, I>(&mut self, payload: &Payload<I>, level: i8, out: &mut [u8]) -> Option<usize>
     where
         I: Iterator<Item = &'a [u8]> + Clone,
     {
         self.warm().ok()?;
-        let fresh = !self.in_step || group != self.group;
+        let fresh = !self.in_step;
         let start = if fresh { self.align(out) } else { 0 };
-        self.group = group;
         let end = payload.len() + MAX_GROWTH + 1;
         let engine = self.engine.as_mut()?;
         match run(engine, payload, fresh, level, &mut out[start..end]) {
@@ -147,29 +155,38 @@ impl<E: Deflate> Encoder<E> {
     /// Writes what brings the wire to a byte boundary: nothing, or an empty
     /// stored block.
     fn align(&self, out: &mut [u8]) -> usize {
-        if self.pending_bits == 0 {
+        if self.pending_bits == 0 && !self.hiding {
             return 0;
         }
-        let zeros = self.zeros_to_boundary();
-        out[0] = 0;
-        out[zeros - 1..zeros + STORED_HEAD].copy_from_slice(&EMPTY_STORED);
-        zeros + STORED_HEAD
+        let lead = self.lead(out);
+        let end = lead + EMPTY_STORED.len();
+        out[lead..end].copy_from_slice(&EMPTY_STORED);
+        end
     }
 
-    /// Zero bytes that hold the pending bits and the three header bits of a
-    /// stored block that is not the last.
-    fn zeros_to_boundary(&self) -> usize {
-        usize::from(self.pending_bits + 3).div_ceil(8)
+    /// Writes what stands in front of a stored block's head, of which one zero
+    /// byte is taken to begin at a byte boundary.
+    fn lead(&self, out: &mut [u8]) -> usize {
+        let bits = if self.hiding {
+            u32::from_le_bytes(HIDING) << self.pending_bits
+        } else {
+            0
+        };
+        let len = if self.hiding {
+            HIDING.len()
+        } else {
+            // The pending bits and three of the head, but for that byte.
+            usize::from(self.pending_bits + 3).div_ceil(8) - 1
+        };
+        out[..len].copy_from_slice(&bits.to_le_bytes()[..len]);
+        len
     }
 
     fn store<'a, I>(&mut self, payload: &Payload<I>, out: &mut [u8]) -> usize
     where
         I: Iterator<Item = &'a [u8]> + Clone,
     {
-        // Behind a whole block only one zero byte stands in front of the next;
-        // what the first needs beyond that is written here.
-        let extra = self.zeros_to_boundary() - 1;
-        out[..extra].fill(0);
+        let extra = self.lead(out);
         self.pending_bits = 0;
         self.in_step = false;
         extra + payload.copy_in_pieces(&mut out[extra..], MAX_STORED, stored_head)
