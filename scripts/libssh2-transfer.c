@@ -17,6 +17,7 @@
 #include <libssh2.h>
 #include <libssh2_sftp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,10 @@ static int connect_socket(const char *host, const char *port)
 {
     struct sockaddr_in addr;
     int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int on = 1;
 
+    /* as curl does: the end of a write must not wait for a round trip */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     memset(&addr, 0, sizeof(addr));
     addr.sin_family = AF_INET;
     addr.sin_port = htons((unsigned short)atoi(port));
