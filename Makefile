@@ -83,7 +83,12 @@ libssh2: ## libssh2 $(LIBSSH2_VERSION) with the patches, below target/libssh2
 
 .PHONY: check-libssh2
 check-libssh2: ## libssh2's own tests and the new ones, patched, against an OpenSSH server
-	@scripts/libssh2-check $(LIBSSH2_VERSION) --known-to-fail test_auth_pubkey_ok_dsa
+	@scripts/libssh2-check $(LIBSSH2_VERSION)
+
+.PHONY: check-libssh2-all
+check-libssh2-all: ## every version, both build systems, on and off, sanitizers, valgrind (an hour)
+	@scripts/libssh2-check-all
+
 .PHONY: bench
 bench: ## measure everything (hours; goes on where it was broken off); BENCH='--group TEXT' for a part, BENCH=--plan for a list
 	@scripts/bench full $(BENCH)
@@ -97,5 +102,9 @@ check-lab: ## the lab itself, in half a minute
 	@scripts/check-lab
 
 .PHONY: libssh2-interop
-libssh2-interop: ## transfers through patched libssh2, every method, with re-keys, compared
+libssh2-interop: ## patched libssh2 and real clients against four servers, with re-keys, compared
 	@scripts/libssh2-interop $(LIBSSH2_VERSION)
+
+.PHONY: libssh2-bench
+libssh2-bench: ## patched against stock libssh2: a long path, a LAN, compression (half an hour)
+	@scripts/libssh2-bench long lan compress
