@@ -7,5 +7,5 @@ $session = ssh2_connect('127.0.0.1', (int)$argv[1], [
 if (!$session || !ssh2_auth_pubkey_file($session, 'libssh2', "$argv[2].pub", $argv[2])) {
     exit(1);
 }
-$sftp = intval(ssh2_sftp($session));
-readfile("ssh2.sftp://$sftp$argv[3]");
+$sftp = ssh2_sftp($session);
+readfile('ssh2.sftp://' . intval($sftp) . $argv[3]);

@@ -26,7 +26,7 @@ sum_of() { sha256sum <"$1" | cut -d' ' -f1; }
 
 # transfer MODE FILE BEHIND METHOD: see libssh2-transfer.c
 transfer() {
-	timeout 100 "$work/transfer" "$1" 127.0.0.1 $port libssh2 "$work/key_rsa" "$2" 65536 "$3" \
+	timeout 100 "$work/transfer" "$1" 127.0.0.1 $port libssh2 "$work/key_ed25519" "$2" 65536 "$3" \
 		"$4,none" 2>>"$work/errors" || true
 }
 
@@ -57,7 +57,7 @@ by_curl() {
 	local protocol option file method curl
 	for option in '' --compressed-ssh; do
 		method=curl
-		curl=(curl -sS --max-time 100 --insecure --key "$work/key_rsa" --pubkey "$work/key_rsa.pub")
+		curl=(curl -sS --max-time 100 --insecure --key "$work/key_ed25519" --pubkey "$work/key_ed25519.pub")
 		[[ -z $option ]] || { curl+=("$option"); method='curl compressed'; }
 		for protocol in sftp scp; do
 			for file in text random; do
@@ -82,7 +82,7 @@ by_git() {
 	git clone -q --bare "$work/origin" $home/repo.git
 	chown -R libssh2: $home/repo.git
 	/usr/bin/python3 "$work/libssh2-clients.py" "ssh://libssh2@127.0.0.1:$port$home/repo.git" \
-		"$work/clone" "$work/key_rsa" 2>>"$work/errors" || true
+		"$work/clone" "$work/key_ed25519" 2>>"$work/errors" || true
 	verdict libgit2 'clone' "$(git -C "$work/clone" rev-parse HEAD 2>/dev/null)" \
 		"$(git -C "$work/origin" rev-parse HEAD)"
 	verdict libgit2 'file of the clone' "$(sum_of "$work/clone/random" 2>/dev/null)" "$(sum_of "$work/random")"
@@ -90,7 +90,7 @@ by_git() {
 
 by_php() {
 	verdict PHP 'sftp get text' \
-		"$(php "$work/libssh2-clients.php" $port "$work/key_rsa" $home/text 2>>"$work/errors" |
+		"$(php "$work/libssh2-clients.php" $port "$work/key_ed25519" $home/text 2>>"$work/errors" |
 			sha256sum | cut -d' ' -f1)" "$(sum_of $home/text)"
 }
 
