@@ -256,6 +256,10 @@ def main():
     args = parser.parse_args()
     if args.summary:
         return summary(args.results)
+    for library in ("STOCK", "PATCHED"):
+        # without it the loader would take the system's
+        if not os.path.exists(f"{os.environ[library].split(':')[0]}/libssh2.so.1"):
+            sys.exit(f"there is no libssh2 in {os.environ[library]}")
     bench = Bench(args)
     try:
         getattr(bench, args.part)()
