@@ -60,6 +60,7 @@ pub fn page(
          Variants of a cell took turns. A figure is the median with the least and the greatest run; a ratio is to the \
          first line of its table, with its 95&nbsp;% interval.</p>"
     );
+    super::verdict::write(&mut h, cells);
     h.push_str("<div class=\"figures\">");
     for svg in figures {
         let _ = write!(h, "<figure>{svg}</figure>");

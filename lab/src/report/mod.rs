@@ -5,6 +5,7 @@ mod axis;
 mod chart;
 mod figures;
 mod html;
+mod verdict;
 
 use crate::error::{Context, Result};
 use crate::summary::{Cell, Results};
