@@ -54,6 +54,8 @@ pub struct Restriction {
 
 /// Prints the groups that would run, and how long they take.
 pub fn print_plan(matrix: &Matrix, only: &Restriction) -> Result<()> {
+    // Removes the control groups, which are made to see whether that is possible.
+    janitor::start()?;
     let missing = setup::missing(matrix, only);
     let groups = Groups::new();
     let blocks = plan::blocks(matrix, only, &World::new(), &groups, &missing)?;

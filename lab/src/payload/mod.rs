@@ -2,11 +2,13 @@
 //! them as remote commands or as neighbours of a client; each reports in one line of JSON.
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod echo;
 mod receive;
 mod send;
 mod spin;
 
+pub use chunks::chunks;
 pub use receive::Received;
 pub use spin::Spun;
 

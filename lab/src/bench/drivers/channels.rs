@@ -67,7 +67,7 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
         .map(|i| start_channel(run, i, bytes))
         .collect::<Result<Vec<_>>>()?;
     let mut rates = Vec::new();
-    let hash = expected_hash(run.data()?, bytes)?;
+    let hash = expected_hash(run.data()?, bytes, None)?;
     for (i, mut channel) in channels.into_iter().enumerate() {
         let status = channel.ssh.wait()?;
         channel.sink.wait()?;

@@ -44,7 +44,7 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
         return Err(Error::new(format!("{status}: {}", run.complaint())));
     }
     let (size, hash) = arrived?;
-    if size != bytes || hash != expected_hash(run.data()?, bytes)? {
+    if size != bytes || hash != expected_hash(run.data()?, bytes, None)? {
         return Err(Error::new(format!(
             "what arrived ({size} bytes) is not what was sent"
         )));

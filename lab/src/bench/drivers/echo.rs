@@ -119,7 +119,7 @@ impl Bulk {
         self.ssh.wait()?;
         self.sink.wait()?;
         let seen: Received = serde_json::from_str(&std::fs::read_to_string(run.file("received"))?)?;
-        if seen.hash != super::expected_hash(run.data()?, seen.bytes)? {
+        if seen.hash != super::expected_hash(run.data()?, seen.bytes, None)? {
             return Err(Error::new(
                 "the download beside it brought other data than was sent",
             ));

@@ -47,6 +47,9 @@ fn send_words(run: &Run<'_>) -> Result<Vec<String>> {
     if let Some(bytes) = run.bytes()? {
         words.extend(["--bytes".to_string(), bytes.to_string()]);
     }
+    if let Some(seed) = run.order() {
+        words.extend(["--seed".to_string(), seed.to_string()]);
+    }
     Ok(words)
 }
 
@@ -235,7 +238,7 @@ fn outcome(run: &Run<'_>, start: u64, end: u64, fill: Option<String>) -> Result<
             &format!("{} bytes arrived and not {bytes}", seen.bytes),
         ));
     }
-    if seen.hash != expected_hash(run.data()?, seen.bytes)? {
+    if seen.hash != expected_hash(run.data()?, seen.bytes, run.order())? {
         return Err(Error::new(
             "the data that arrived is not the data that was sent",
         ));
