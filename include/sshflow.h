@@ -704,8 +704,9 @@ int sshflow_tcp_min_rtt(int fd, uint32_t *min_rtt_us);
  * peer's receive buffer holds it up, from the second round trip on, and not
  * only once the send buffer is full. Optional; call it where
  * sshflow_compressor_feedback() is called, with the same clock, in
- * microseconds. It makes one system call (getsockopt) or none, and at most one
- * in a millisecond of that clock; `fd` is not kept.
+ * microseconds. It makes one system call (getsockopt) or none: at most one in
+ * a millisecond of that clock, and none where the level is fixed. `fd` is not
+ * kept.
  *
  * Returns SSHFLOW_OK; SSHFLOW_ERR_UNSUPPORTED if `fd` is no TCP connection (a
  * pipe, say) or the system does not tell (Linux since 4.10 does), after which

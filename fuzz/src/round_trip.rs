@@ -76,11 +76,10 @@ impl Session<'_> {
         match self.input.byte() % 16 {
             0 => self.rekey(),
             1 => {
-                let now = self.input.u64();
                 let queued = self.input.u32() as usize;
                 let known = self.input.byte();
                 self.writer
-                    .feedback(now, (known & 1 == 0).then_some(queued), known & 2 != 0);
+                    .feedback((known & 1 == 0).then_some(queued), known & 2 != 0);
             }
             2 => STEP.set(u64::from(self.input.u32())),
             _ => self.packet(),

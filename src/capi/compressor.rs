@@ -132,7 +132,9 @@ pub unsafe extern "C" fn sshflow_compressor_feedback(
             return Err(Error::InvalidArgument);
         }
         let queued = (queued_bytes != usize::MAX).then_some(queued_bytes);
-        compressor.feedback(now_us, queued, flags & SSHFLOW_LINK_WINDOW_LIMITED != 0);
+        // Packets are timed by the library's own clock.
+        let _ = now_us;
+        compressor.feedback(queued, flags & SSHFLOW_LINK_WINDOW_LIMITED != 0);
         Ok(SSHFLOW_OK)
     })
 }

@@ -271,17 +271,19 @@ impl Compressor {
         totals.last_level = level;
     }
 
-    /// What the host knows for free: its monotonic clock in microseconds, the
-    /// bytes waiting in its own output queue (`None`: not known), and whether
-    /// the peer's channel window is what holds the sender. Optional.
-    pub fn feedback(&mut self, now_us: u64, queued: Option<usize>, window_limited: bool) {
-        self.controller.feedback(now_us, queued, window_limited);
+    /// What the host knows for free: the bytes waiting in its own output queue
+    /// (`None`: not known), and whether the peer's channel window is what holds
+    /// the sender. Optional.
+    pub fn feedback(&mut self, queued: Option<usize>, window_limited: bool) {
+        self.controller.feedback(queued, window_limited);
     }
 
     /// Whether it is time to pass on what the kernel says, at `now_us` of the
-    /// host's monotonic clock in microseconds.
+    /// host's monotonic clock in microseconds. Never where nothing is chosen.
     pub fn kernel_due(&self, now_us: u64) -> bool {
-        self.controller.kernel_due(now_us)
+        self.method != Method::None
+            && self.config.level().is_none()
+            && self.controller.kernel_due(now_us)
     }
 
     /// What the host's kernel says of the connection. Optional.

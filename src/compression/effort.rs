@@ -89,7 +89,6 @@ pub struct Controller {
     /// How many more bytes packets have than the model expects.
     wire_miss: f32,
     advantage_ns: f32,
-    blocked_share: f32,
     /// When the last packet came in.
     now_ns: u64,
     interactive_ns: Option<u64>,
@@ -134,7 +133,6 @@ impl Controller {
             cycle_time: 0.0,
             wire_miss: 1.0,
             advantage_ns: 0.0,
-            blocked_share: 0.0,
             now_ns: 0,
             interactive_ns: None,
             receiver_full: None,
@@ -150,9 +148,8 @@ impl Controller {
     }
 
     /// What the host knows: the bytes waiting in its own output queue (`None`:
-    /// not known) and whether the peer's channel window holds the sender. The
-    /// time is the host's and is not mixed with that of the packets.
-    pub fn feedback(&mut self, _now_us: u64, queued: Option<usize>, window_limited: bool) {
+    /// not known) and whether the peer's channel window holds the sender.
+    pub fn feedback(&mut self, queued: Option<usize>, window_limited: bool) {
         self.window_limited = window_limited;
         self.flow.feedback(queued, window_limited);
     }
@@ -204,7 +201,7 @@ impl Controller {
         if small {
             return self.wire.small;
         }
-        self.review(situation.now_ns);
+        self.review();
         self.classify(sample);
         if let Some(pending) = &mut self.pending {
             pending.class = self.class;
@@ -280,17 +277,6 @@ impl Controller {
     /// A fresh wire stream begins (key exchange). What was learned stays.
     pub fn rekeyed(&mut self) {
         self.model.forget_histories();
-    }
-
-    /// The effort that the next large packet is likely to need, so that its
-    /// engine can be made ready before.
-    pub fn likely(&self) -> Effort {
-        let share = self.plan[if self.started {
-            self.class
-        } else {
-            CLASSES / 2
-        }];
-        self.wire.rungs[usize::from(share.base.max(share.extra))].effort
     }
 
     /// What was chosen and why.

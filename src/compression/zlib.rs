@@ -30,7 +30,7 @@ const EMPTY_STORED: [u8; 5] = [0, 0, 0, 0xff, 0xff];
 /// is set. With up to seven bits held back before and the three of the stored
 /// block's head they fill five bytes, however many bits those were: the length
 /// of a packet does not tell how the packet of another group ended.
-const HIDING: [u8; 4] = (0b10_u32 | 0b10 << 10 | 0b10 << 20).to_le_bytes();
+const HIDING: u32 = 0b10 | 0b10 << 10 | 0b10 << 20;
 /// More blocks than this that decode to nothing, in one packet, are an attack:
 /// PuTTY pads with a few hundred at the most.
 const MAX_EMPTY_BLOCKS: u32 = 1024;
@@ -44,7 +44,7 @@ pub(crate) fn bound(payload_len: usize) -> usize {
 }
 
 fn stored_overhead(payload_len: usize) -> usize {
-    HIDING.len() + payload_len.div_ceil(MAX_STORED) * (STORED_HEAD + 1)
+    size_of_val(&HIDING) + payload_len.div_ceil(MAX_STORED) * (STORED_HEAD + 1)
 }
 
 /// One direction of the zlib wire, sending.
@@ -167,16 +167,11 @@ impl<E: Deflate> Encoder<E> {
     /// Writes what stands in front of a stored block's head, of which one zero
     /// byte is taken to begin at a byte boundary.
     fn lead(&self, out: &mut [u8]) -> usize {
-        let bits = if self.hiding {
-            u32::from_le_bytes(HIDING) << self.pending_bits
-        } else {
-            0
-        };
-        let len = if self.hiding {
-            HIDING.len()
+        let (bits, len) = if self.hiding {
+            (HIDING << self.pending_bits, size_of_val(&HIDING))
         } else {
             // The pending bits and three of the head, but for that byte.
-            usize::from(self.pending_bits + 3).div_ceil(8) - 1
+            (0, usize::from(self.pending_bits + 3).div_ceil(8) - 1)
         };
         out[..len].copy_from_slice(&bits.to_le_bytes()[..len]);
         len

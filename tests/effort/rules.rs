@@ -96,7 +96,7 @@ impl Auto {
 impl Rule for Auto {
     fn choose(&mut self, packet: &Packet) -> Effort {
         self.controller
-            .feedback(packet.now_ns / 1000, packet.queued, packet.window_limited);
+            .feedback(packet.queued, packet.window_limited);
         if let Some(state) = packet.kernel {
             if self.controller.kernel_due(state.now_us) {
                 self.controller.kernel(state);
@@ -133,7 +133,7 @@ impl Rule for Auto {
     }
 
     fn window_closed(&mut self, queued: Option<usize>) {
-        self.controller.feedback(0, queued, true);
+        self.controller.feedback(queued, true);
     }
 
     fn probe_cost(&self) -> f64 {

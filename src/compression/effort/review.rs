@@ -89,7 +89,7 @@ impl Controller {
     }
 
     /// Looks at the last few milliseconds.
-    pub(super) fn review(&mut self, _now_ns: u64) {
+    pub(super) fn review(&mut self) {
         let length = if self.age_ns < 50e6 {
             FIRST_WINDOW_NS
         } else {
@@ -109,7 +109,6 @@ impl Controller {
         self.stretch += (stretch - self.stretch) * weight * told;
         let miss = (window.wire / window.expected_wire.max(1.0)).clamp(0.3, 3.0);
         self.wire_miss += (miss - self.wire_miss) * weight;
-        self.blocked_share += (window.blocked / window.elapsed - self.blocked_share) * weight;
         let since = self.since_full;
         if !self.window_limited
             && !self.kernel.backlog()

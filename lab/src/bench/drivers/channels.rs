@@ -1,7 +1,7 @@
 //! Many channels of one connection at once.
 #![forbid(unsafe_code)]
 
-use super::{expected_hash, Run};
+use super::{expected_hash, start_client, Run};
 use crate::bench::ends::exe;
 use crate::bench::groups::{End, Role};
 use crate::bench::record::Outcome;
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::payload::{now_ns, Received};
 use nix::unistd::pipe2;
 use std::fs::File;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// A connection that others share (`ssh -M`).
@@ -20,15 +20,9 @@ pub struct Master {
 impl Master {
     pub fn start(run: &Run<'_>) -> Result<Self> {
         let words = run.ends.client("bin/ssh", &["-M", "-N", "target"])?;
-        let log = File::create(run.file("client.log"))?;
-        let child = run
-            .ends
-            .spawn(&words, End::Client, Role::Ssh)?
-            .stdout(Stdio::null())
-            .stderr(log)
-            .start()?;
-        let mut master = Self { child };
-        run.follow(master.child.id() as i32, End::Client);
+        let mut master = Self {
+            child: start_client(run, &words)?,
+        };
         let start = Instant::now();
         while !run.file("mux").exists() {
             if master.child.try_wait()?.is_some() || start.elapsed() > Duration::from_secs(30) {

@@ -1,9 +1,8 @@
 //! scp and sftp, each way.
 #![forbid(unsafe_code)]
 
-use super::{expected_hash, finish, Run};
+use super::{expected_hash, finish, start_client, Run};
 use crate::bench::ends::program;
-use crate::bench::groups::{End, Role};
 use crate::bench::matrix::Driver;
 use crate::bench::record::Outcome;
 use crate::data::Data;
@@ -12,7 +11,6 @@ use crate::payload::now_ns;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 pub fn run(run: &Run<'_>) -> Result<Outcome> {
     let bytes = run
@@ -25,15 +23,8 @@ pub fn run(run: &Run<'_>) -> Result<Outcome> {
         _ => run.file("copy"),
     };
     let words = words(run, &source, &target)?;
-    let log = File::create(run.file("client.log"))?;
     let start = now_ns();
-    let client = run
-        .ends
-        .spawn(&words, End::Client, Role::Ssh)?
-        .stdout(Stdio::null())
-        .stderr(log)
-        .start()?;
-    run.follow(client.id() as i32, End::Client);
+    let client = start_client(run, &words)?;
     if let Some(fault) = fault {
         super::fault::inflict(run, fault)?;
     }

@@ -2,13 +2,12 @@
 #![forbid(unsafe_code)]
 
 use super::pipe::{over_tcp, Route};
-use super::Run;
+use super::{start_client, Run};
 use crate::bench::groups::{End, Role};
 use crate::bench::matrix::Driver;
 use crate::bench::record::Outcome;
 use crate::error::{Error, Result};
-use std::fs::File;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 /// Where ssh listens, and where the payload does. Both may be on the same machine.
@@ -64,15 +63,8 @@ impl Forwarder {
         let mut words = vec!["-N", "-o", "ExitOnForwardFailure=yes"];
         words.extend(option);
         words.push("target");
-        let log = run.file("client.log");
-        let child = run
-            .ends
-            .spawn(&run.ends.client("bin/ssh", &words)?, End::Client, Role::Ssh)?
-            .stdout(Stdio::null())
-            .stderr(File::create(&log)?)
-            .start()?;
-        run.follow(child.id() as i32, End::Client);
-        let mut forwarder = Self(child);
+        let words = run.ends.client("bin/ssh", &words)?;
+        let mut forwarder = Self(start_client(run, &words)?);
         let start = Instant::now();
         while !run.client_log().contains(ready) {
             if forwarder.0.try_wait()?.is_some() || start.elapsed() > PATIENCE {

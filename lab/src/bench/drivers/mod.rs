@@ -11,15 +11,16 @@ mod pipe;
 mod session;
 
 use super::ends::Ends;
-use super::groups::{End, Groups};
+use super::groups::{End, Groups, Role};
 use super::matrix::{Driver, Point};
 use super::record::Outcome;
 use super::watch;
 use super::world::Place;
 use crate::data::Data;
 use crate::error::{Error, Result};
+use std::fs::File;
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Mutex;
 
 /// Of a session that goes over a connection which has a log of its own.
@@ -126,6 +127,18 @@ impl Run<'_> {
         let says = |l: &&str| !l.trim().is_empty() && !chatter.iter().any(|c| l.contains(c));
         log.lines().rfind(says).unwrap_or("").trim().to_string()
     }
+}
+
+/// Starts a client that writes nothing but its log, and follows it.
+pub fn start_client(run: &Run<'_>, words: &[String]) -> Result<Child> {
+    let child = run
+        .ends
+        .spawn(words, End::Client, Role::Ssh)?
+        .stdout(Stdio::null())
+        .stderr(File::create(run.file("client.log"))?)
+        .start()?;
+    run.follow(child.id() as i32, End::Client);
+    Ok(child)
 }
 
 /// Waits for a child; a kill by the watcher ends it too.
