@@ -218,12 +218,18 @@ fn laboratory_cells() {
         }
         let ratios: Vec<f64> = results.iter().map(|c| c.auto / c.best).collect();
         println!("{wire:?} auto: {}", spread(&ratios));
+        // What is reached today, so that nothing is lost: on the zlib wire the
+        // product's goal, on the zstd wire most of it.
+        let (percent, worst) = match wire {
+            WireKind::Zlib => (100, 0.98),
+            WireKind::Zstd => (80, 0.93),
+        };
         let reached = ratios.iter().filter(|&&r| r >= 0.98).count();
         assert!(
-            reached * 100 >= ratios.len() * 80,
+            reached * 100 >= ratios.len() * percent,
             "{reached} cells reach 0.98"
         );
-        assert!(ratios.iter().all(|&r| r > 0.85), "none is far off");
+        assert!(ratios.iter().all(|&r| r > worst), "one is below {worst}");
     }
 }
 
