@@ -69,6 +69,14 @@ check-openssh: ## OpenSSH's own tests on every version: option off, on, compress
 openssh-interop: ## copies between builds with and without sshflow, compressed, with re-keys
 	@scripts/openssh-interop
 
+.PHONY: openssh-peers
+openssh-peers: ## copies over a long path between patched OpenSSH and SSH that never heard of sshflow
+	@scripts/openssh-peers
+
+.PHONY: openssh-x11
+openssh-x11: ## pictures through ssh -X over a long path, against stock (five minutes)
+	@scripts/openssh-x11
+
 .PHONY: openssh-hostile
 openssh-hostile: ## decompression bombs against the patched sshd, and its sandbox
 	@scripts/openssh-hostile

@@ -4,9 +4,14 @@
 #
 #   test_begin                       a scratch folder in $scratch, removed at the end
 #   sshd_start NAME PREFIX [LINE…]   a server of the build in PREFIX; LINE… go to
-#                                    its sshd_config; its port is in $sshd_port
+#                                    its sshd_config; its port is in $sshd_port.
+#                                    It listens on $sshd_address
+#                                    (loopback), and the command in the array
+#                                    $sshd_at, if any, runs it
 #   sshd_stop NAME                   ends it
 #   ssh_options NAME                 sets the array $ssh_to: options that reach it
+
+sshd_at=() sshd_address=127.0.0.1
 
 test_begin() {
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/sshflow.XXXXXX")
@@ -40,14 +45,15 @@ sshd_start() {
 	config=$scratch/$name.conf
 	sshd_port=$(free_port 1)
 	{
-		printf '%s\n' "ListenAddress 127.0.0.1" "Port $sshd_port" \
+		# sshd takes the first line of a keyword.
+		[[ $# == 0 ]] || printf '%s\n' "$@"
+		printf '%s\n' "ListenAddress $sshd_address" "Port $sshd_port" \
 			"HostKey $scratch/key" "AuthorizedKeysFile $scratch/authorized_keys" \
 			"PidFile $scratch/$name.pid" "StrictModes no" "UsePAM no" \
 			"PermitRootLogin yes" "UseDNS no" "LogLevel VERBOSE" \
 			"Subsystem sftp internal-sftp"
-		[[ $# == 0 ]] || printf '%s\n' "$@"
 	} >"$config"
-	"$prefix/sbin/sshd" -f "$config" -E "$scratch/$name.log" ||
+	"${sshd_at[@]}" "$prefix/sbin/sshd" -f "$config" -E "$scratch/$name.log" ||
 		{ cat "$scratch/$name.log" >&2; die "sshd of $prefix does not start"; }
 	for ((tries = 0; tries < 100; tries++)); do
 		[[ -s $scratch/$name.pid ]] && break
