@@ -255,7 +255,7 @@ impl Controller {
         }
         let usual = self.model.ratio(pending.class, tried);
         self.model.learn(pending.class, tried, len, wire, spent);
-        if pending.class == 0 && tried > 0 && outcome.effort == Effort::Stored {
+        if pending.class == 0 && tried > 0 && outcome.wire_len >= outcome.payload_len {
             // Tried in vain; the next doubt comes by itself.
             self.plan[0] = Share::default();
         }

@@ -4,8 +4,9 @@
 use crate::data::{fixed_choices, Data, WireKind};
 use crate::grid::{plain, MBIT};
 use crate::random::Random;
-use crate::rules::{Auto, Fixed, Rule};
+use crate::rules::{Auto, Fixed, Packet, Rule, Sent};
 use crate::world::{run, Host, Report, Scenario, SECOND};
+use sshflow::compression::effort::Effort;
 
 const WIRES: [WireKind; 2] = [WireKind::Zlib, WireKind::Zstd];
 
@@ -225,4 +226,54 @@ fn the_choice_can_be_repeated() {
         (report.packets, state)
     };
     assert_eq!(once(()), once(()));
+}
+
+/// Counts what is tried on data that does not pack.
+struct Tries {
+    rule: Auto,
+    packets: u32,
+    in_vain: u32,
+}
+
+impl Rule for Tries {
+    fn choose(&mut self, packet: &Packet) -> Effort {
+        self.rule.choose(packet)
+    }
+
+    fn observe(&mut self, sent: &Sent) {
+        self.packets += 1;
+        self.in_vain += u32::from(sent.tried != Effort::Stored && sent.wire >= sent.len);
+        self.rule.observe(sent);
+    }
+
+    fn window_closed(&mut self, queued: Option<usize>) {
+        self.rule.window_closed(queued);
+    }
+
+    fn probe_cost(&self) -> f64 {
+        self.rule.probe_cost()
+    }
+}
+
+#[test]
+fn what_does_not_pack_is_seldom_tried_again() {
+    for wire in WIRES {
+        for host in [Host::Poll, Host::Blocking] {
+            for mbit in [100.0, 400.0, 1000.0] {
+                let mut s = plain(wire, Data::Random, mbit * MBIT);
+                s.host = host;
+                let mut tries = Tries {
+                    rule: Auto::new(wire),
+                    packets: 0,
+                    in_vain: 0,
+                };
+                run(&s, &mut tries, 4.0);
+                println!(
+                    "{wire:?} {host:?}, {mbit} Mbit/s, random: {} of {} packets tried in vain",
+                    tries.in_vain, tries.packets
+                );
+                assert!(tries.in_vain * 50 < tries.packets);
+            }
+        }
+    }
 }

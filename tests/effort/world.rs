@@ -422,8 +422,14 @@ pub fn run(s: &Scenario, rule: &mut dyn Rule, measure: f64) -> Report {
             engine += rule.probe_cost();
             let mut really = effort;
             if rung > 0 && wire >= raw && !key {
-                wire = raw + if s.wire == WireKind::Zlib { 12.0 } else { 1.0 };
-                really = Effort::Stored;
+                // zlib stores what it has tried, in its own stream.
+                match s.wire {
+                    WireKind::Zlib => wire = raw + 12.0,
+                    WireKind::Zstd => {
+                        wire = raw + 1.0;
+                        really = Effort::Stored;
+                    }
+                }
                 cost.unpack = 0.065;
             }
             let started = now;
