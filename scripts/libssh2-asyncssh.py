@@ -4,6 +4,7 @@
 import asyncio
 import logging
 import os
+import subprocess
 import sys
 
 import asyncssh
@@ -17,11 +18,13 @@ class Server(asyncssh.SSHServer):
 
 
 async def handle(process):
-    done = await asyncio.create_subprocess_shell(
-        process.command, cwd=HOME, stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
+    done = subprocess.Popen(
+        process.command, shell=True, cwd=HOME, stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     await process.redirect(stdin=done.stdin, stdout=done.stdout, stderr=done.stderr)
-    process.exit(await done.wait())
+    await process.stdout.drain()
+    await process.stderr.drain()
+    process.exit(done.wait())
     await process.wait_closed()
 
 

@@ -184,11 +184,13 @@ class Bench:
         for _ in range(self.args.rounds):
             for i, (server, _) in enumerate(servers):
                 for how in ("curl-put", "curl"):
-                    runs = ["stock", "patched"]
+                    # plain: the patched library again, not compressed
+                    runs = ["stock", "patched", "plain"]
                     random.shuffle(runs)
-                    for library in runs:
-                        size, seconds = self.transfer(how, library, 200, "yes", PORT + 10 + i)
-                        self.record("compress", f"{how}, {server} server", library, size, seconds)
+                    for run in runs:
+                        library, comp = ("patched", "") if run == "plain" else (run, "yes")
+                        size, seconds = self.transfer(how, library, 200, comp, PORT + 10 + i)
+                        self.record("compress", f"{how}, {server} server", run, size, seconds)
 
     def stop(self):
         for server in self.server:
@@ -238,6 +240,14 @@ def summary(results):
                       f"{len(turns)} pairs")
         elif stock and patched:
             print(f"{part} {name}: patched / stock {patched / stock:.2f}")
+        if part == "compress" and patched:
+            how, server = name.split(", ")
+            plain = medians.get((part, name, "plain"))
+            without = medians.get((part, f"{how}, stock server", "stock"))
+            if plain:
+                print(f"compress {name}: patched / not compressed {patched / plain:.2f}")
+            if without and server == "patched server":
+                print(f"compress {how}: both ends patched / both stock {patched / without:.2f}")
         if part == "long" and patched and tcp:
             print(f"long {name}: patched / plain TCP {patched / tcp:.3f}")
 
