@@ -297,6 +297,9 @@ fields_stay_where_they_are(void **state)
 	AT(sshflow_compress_stats, last_level, 72);
 	AT(sshflow_compress_stats, level_count, 76);
 	AT(sshflow_compress_stats, level_packets, 80);
+	AT(sshflow_compress_stats, main_level, 296);
+	AT(sshflow_compress_stats, pace, 300);
+	AT(sshflow_compress_stats, link_bytes_per_s, 304);
 	AT(sshflow_decompress_stats, wire_bytes, 0);
 	AT(sshflow_decompress_stats, raw_bytes, 8);
 	AT(sshflow_decompress_stats, packets, 16);

@@ -415,6 +415,12 @@ totals_add_up(void **state)
 		for (j = 0; j < sent.level_count; j++)
 			by_level += sent.level_packets[j];
 		assert_int_equal(by_level + sent.stored_packets, 100);
+		/* most are made to pack */
+		assert_int_equal(sent.main_level,
+		    methods[i] == SSHFLOW_METHOD_NONE ? INT32_MIN : 1);
+		/* with a fixed level there is no reason to tell */
+		assert_int_equal(sent.pace, SSHFLOW_PACE_UNKNOWN);
+		assert_true(sent.link_bytes_per_s == 0);
 		assert_true(sent.memory_bytes <= sent.memory_peak_bytes);
 		sshflow_compressor_free(writer);
 		sshflow_decompressor_free(reader);

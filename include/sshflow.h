@@ -155,6 +155,32 @@
 #define SSHFLOW_LINK_WINDOW_LIMITED 1
 
 /**
+ * What sets the pace of a connection is not known, because too little was
+ * sent or nothing has to be chosen.
+ */
+#define SSHFLOW_PACE_UNKNOWN 0
+
+/**
+ * The sender: its CPU, or where its data comes from.
+ */
+#define SSHFLOW_PACE_SENDER 1
+
+/**
+ * The link.
+ */
+#define SSHFLOW_PACE_LINK 2
+
+/**
+ * The peer: its CPU, or where its data goes.
+ */
+#define SSHFLOW_PACE_PEER 3
+
+/**
+ * The peer's channel window.
+ */
+#define SSHFLOW_PACE_WINDOW 4
+
+/**
  * The peer's KEXINIT lists the method zstd@sshflow.org, so its buffers bear
  * large windows.
  */
@@ -275,6 +301,23 @@ typedef struct sshflow_compress_stats {
      * Packets by level; the first entry is level -7, the eighth level 0.
      */
     uint64_t level_packets[27];
+    /**
+     * The level that most payload bytes were sent with, of all levels and of
+     * stored; INT32_MIN: stored, or no packet yet. With a fixed level that
+     * does not fit `memory_limit`, the lower one that ran.
+     */
+    int32_t main_level;
+    /**
+     * What sets the pace of the connection at present, an `SSHFLOW_PACE_`
+     * number. With a fixed level SSHFLOW_PACE_UNKNOWN.
+     */
+    int32_t pace;
+    /**
+     * Bytes per second that the link is believed to carry, counted after
+     * compression; 0: not known, because the socket was never full, or the
+     * level is fixed. A peer slower than the link hides how fast that is.
+     */
+    uint64_t link_bytes_per_s;
 } sshflow_compress_stats;
 
 /**

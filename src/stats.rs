@@ -41,6 +41,17 @@ pub struct CompressStats {
     /// Packets by level; the first entry is level -7, the eighth level 0.
     // The number stands here as such for the C header.
     pub level_packets: [u64; 27],
+    /// The level that most payload bytes were sent with, of all levels and of
+    /// stored; INT32_MIN: stored, or no packet yet. With a fixed level that
+    /// does not fit `memory_limit`, the lower one that ran.
+    pub main_level: i32,
+    /// What sets the pace of the connection at present, an `SSHFLOW_PACE_`
+    /// number. With a fixed level SSHFLOW_PACE_UNKNOWN.
+    pub pace: i32,
+    /// Bytes per second that the link is believed to carry, counted after
+    /// compression; 0: not known, because the socket was never full, or the
+    /// level is fixed. A peer slower than the link hides how fast that is.
+    pub link_bytes_per_s: u64,
 }
 
 impl CompressStats {
@@ -59,6 +70,9 @@ impl CompressStats {
             last_level: LEVEL_NONE,
             level_count: LEVEL_COUNT as u32,
             level_packets: [0; LEVEL_COUNT],
+            main_level: LEVEL_NONE,
+            pace: 0,
+            link_bytes_per_s: 0,
         }
     }
 }

@@ -21,6 +21,18 @@ pub const SSHFLOW_PACKET_SECRET: u32 = 2;
 /// The peer's channel window, not the network, is what holds the sender.
 pub const SSHFLOW_LINK_WINDOW_LIMITED: u32 = 1;
 
+/// What sets the pace of a connection is not known, because too little was
+/// sent or nothing has to be chosen.
+pub const SSHFLOW_PACE_UNKNOWN: c_int = 0;
+/// The sender: its CPU, or where its data comes from.
+pub const SSHFLOW_PACE_SENDER: c_int = 1;
+/// The link.
+pub const SSHFLOW_PACE_LINK: c_int = 2;
+/// The peer: its CPU, or where its data goes.
+pub const SSHFLOW_PACE_PEER: c_int = 3;
+/// The peer's channel window.
+pub const SSHFLOW_PACE_WINDOW: c_int = 4;
+
 /// A piece of a payload. `data` may be NULL if `len` is 0.
 #[allow(non_camel_case_types)]
 #[repr(C)]

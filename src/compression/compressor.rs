@@ -11,7 +11,7 @@ use super::zlib_engine::Deflater;
 use super::{zlib, zstd, Encoded, Method};
 use crate::capi::alloc::Account;
 use crate::config::Config;
-use crate::stats::{CompressStats, LEVEL_MIN, LEVEL_NONE};
+use crate::stats::{CompressStats, LEVEL_COUNT, LEVEL_MIN, LEVEL_NONE};
 use crate::{Error, Result};
 
 /// What the host says of one packet.
@@ -151,6 +151,9 @@ pub struct Compressor {
     /// The group of the latest packet.
     group: u16,
     spent_ns: u64,
+    /// Payload bytes that went out stored, and with each level.
+    stored_bytes: u64,
+    level_bytes: [u64; LEVEL_COUNT],
     totals: CompressStats,
 }
 
@@ -176,6 +179,8 @@ impl Compressor {
             },
             group: 0,
             spent_ns: 0,
+            stored_bytes: 0,
+            level_bytes: [0; LEVEL_COUNT],
             totals: CompressStats::new(method as i32, level),
         })
     }
@@ -255,12 +260,14 @@ impl Compressor {
         let level = match encoded.effort {
             Effort::Stored => {
                 totals.stored_packets += 1;
+                self.stored_bytes += raw as u64;
                 LEVEL_NONE
             }
             Effort::Level(level) => {
                 let at = usize::from(level.abs_diff(LEVEL_MIN));
                 if let Some(packets) = totals.level_packets.get_mut(at) {
                     *packets += 1;
+                    self.level_bytes[at] += raw as u64;
                 }
                 level.into()
             }
@@ -312,9 +319,24 @@ impl Compressor {
         self.method
     }
 
-    /// The totals since the compressor was made.
+    /// The level that most payload bytes were sent with.
+    fn main_level(&self) -> i32 {
+        let levels = i32::from(LEVEL_MIN)..;
+        let by_level = levels.zip(self.level_bytes);
+        let stored = (LEVEL_NONE, self.stored_bytes);
+        std::iter::once(stored)
+            .chain(by_level)
+            .max_by_key(|&(level, bytes)| (bytes, std::cmp::Reverse(level)))
+            .map_or(LEVEL_NONE, |(level, _)| level)
+    }
+
+    /// The totals since the compressor was made, and what was chosen and why.
     pub fn stats(&self) -> CompressStats {
+        let summary = self.controller.summary();
         CompressStats {
+            main_level: self.main_level(),
+            pace: summary.pace as i32,
+            link_bytes_per_s: summary.link_bytes_per_s,
             spent_us: self.spent_ns / 1000,
             memory_bytes: self.account.used() as u64,
             memory_peak_bytes: self.account.peak() as u64,

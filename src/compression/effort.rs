@@ -94,6 +94,8 @@ pub struct Controller {
     interactive_ns: Option<u64>,
     receiver_full: Option<bool>,
     window_limited: bool,
+    /// Share of the last window in which the peer's channel window was closed.
+    closed: f32,
     pace: Pace,
     main: (usize, usize),
     changes: u64,
@@ -137,7 +139,8 @@ impl Controller {
             interactive_ns: None,
             receiver_full: None,
             window_limited: false,
-            pace: Pace::Sender,
+            closed: 0.0,
+            pace: Pace::Unknown,
             main: (0, 0),
             changes: 0,
             plans: 0,
@@ -314,7 +317,10 @@ impl Controller {
             match kind {
                 Gap::Work => {}
                 Gap::Blocked => tally.blocked += (gap - usual).max(0.0),
-                Gap::Idle => tally.idle += gap,
+                Gap::Idle | Gap::Window => tally.idle += gap,
+            }
+            if kind == Gap::Window {
+                tally.closed += gap;
             }
         }
         match kind {
@@ -324,7 +330,7 @@ impl Controller {
                 }
             }
             Gap::Blocked => self.was_full(gap),
-            Gap::Idle => {}
+            Gap::Idle | Gap::Window => {}
         }
     }
 

@@ -6,7 +6,7 @@ use crate::grid::{plain, MBIT};
 use crate::random::Random;
 use crate::rules::{Auto, Fixed, Packet, Rule, Sent};
 use crate::world::{run, Host, Report, Scenario, SECOND};
-use sshflow::compression::effort::Effort;
+use sshflow::compression::effort::{Effort, Pace};
 
 const WIRES: [WireKind; 2] = [WireKind::Zlib, WireKind::Zstd];
 
@@ -170,6 +170,7 @@ fn a_closed_window_changes_nothing() {
             rule.controller.summary().changes < 25,
             "nothing tells it to change"
         );
+        assert_eq!(rule.controller.summary().pace, Pace::Window);
     }
 }
 
@@ -212,6 +213,45 @@ fn a_processor_with_a_quota_is_a_slow_one() {
             // little of the link.
             assert!(report.goodput > 0.6 * best);
         }
+    }
+}
+
+#[test]
+fn what_sets_the_pace_is_told() {
+    for wire in WIRES {
+        for data in [Data::Syslog, Data::Random] {
+            let slow_link = plain(wire, data, 20.0 * MBIT);
+            let mut slow_sender = plain(wire, data, 20_000.0 * MBIT);
+            slow_sender.sender.slow = 6.0;
+            let mut slow_peer = plain(wire, data, 20_000.0 * MBIT);
+            slow_peer.peer.slow = 8.0;
+            let mut small_window = plain(wire, data, 1000.0 * MBIT);
+            small_window.rtt = 0.1 * SECOND;
+            small_window.channel_window = Some(262_144.0);
+            let cases = [
+                (Pace::Link, slow_link),
+                (Pace::Sender, slow_sender),
+                (Pace::Peer, slow_peer),
+                (Pace::Window, small_window),
+            ];
+            for (pace, s) in cases {
+                let told = auto(&s, 4.0).1.controller.summary();
+                println!("{wire:?} {data:?}: {told:?}");
+                assert_eq!(told.pace, pace);
+                if pace == Pace::Link {
+                    let error = told.link_bytes_per_s as f64 / (20.0 * MBIT) - 1.0;
+                    assert!(error.abs() < 0.2, "the link's rate is wrong by {error:.2}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn before_the_first_packet_nothing_is_known_of_the_pace() {
+    for wire in WIRES {
+        let told = Auto::new(wire).controller.summary();
+        assert_eq!((told.pace, told.link_bytes_per_s), (Pace::Unknown, 0));
     }
 }
 

@@ -472,6 +472,7 @@ pub fn run(s: &Scenario, rule: &mut dyn Rule, measure: f64) -> Report {
                 peer_cost,
             });
             queued += wire;
+            net.outstanding += raw;
         }
         net.advance(now);
         match s.host {

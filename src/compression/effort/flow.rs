@@ -25,8 +25,10 @@ pub enum Gap {
     Work,
     /// The socket was full: the network or the peer is slower than we are.
     Blocked,
-    /// No input, or the peer's channel window was closed.
+    /// No input.
     Idle,
+    /// The peer's channel window was closed.
+    Window,
 }
 
 /// Totals over some stretch of time.
@@ -35,6 +37,8 @@ pub struct Tally {
     pub elapsed: f32,
     pub blocked: f32,
     pub idle: f32,
+    /// The part of `idle` that the peer's channel window was closed.
+    pub closed: f32,
     pub raw: f32,
     pub wire: f32,
     /// Engine and host time as the model expects it, for the same packets.
@@ -98,7 +102,7 @@ impl Flow {
         let longer_than = |(factor, more): (f32, f32)| gap > factor * usual + more;
         let limited = std::mem::take(&mut self.window_limited);
         let kind = match self.queue_left {
-            _ if limited => Gap::Idle,
+            _ if limited => Gap::Window,
             Some(queue) if queue >= FULL_QUEUE && longer_than(LONG_GAP) => Gap::Blocked,
             _ if at_ease && longer_than(LONG_GAP) => Gap::Idle,
             Some(_) if gap > IDLE_NS => Gap::Idle,

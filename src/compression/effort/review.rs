@@ -38,6 +38,9 @@ const CLEAR_SHARE: f32 = 0.2;
 const INTERACTIVE_NS: u64 = 2_000_000_000;
 /// While they are, no packet keeps the engine longer than this.
 const INTERACTIVE_PACKET_NS: f32 = 1e6;
+/// The peer's channel window sets the pace if it is closed for this share of the
+/// time.
+const MOSTLY_CLOSED: f32 = 0.5;
 /// Our side is planned to be this much faster than the rest, so that the
 /// socket is full now and then and tells the link's pace.
 const HEADROOM: f32 = 1.02;
@@ -102,6 +105,7 @@ impl Controller {
         self.age_ns += window.elapsed;
         let weight = (window.elapsed / 0.3e9).min(0.5);
         self.cycle_time += (window.elapsed / window.raw.max(1.0) - self.cycle_time) * weight;
+        self.closed = window.closed / window.elapsed;
         self.downstream.set_slowness(self.model.machine());
         // The less of the time was work, the less it tells of how long that takes.
         let told = (window.busy() / (CLEAR_SHARE * window.elapsed)).min(1.0);
@@ -206,9 +210,11 @@ impl Controller {
     }
 
     fn pace_of(&self, load: &Load) -> Pace {
-        if self.window_limited {
+        // The plan makes them equal where it can; then it is not ours.
+        let sender = load.sender / HEADROOM;
+        if self.closed > MOSTLY_CLOSED {
             Pace::Window
-        } else if load.sender >= load.link.max(load.peer) {
+        } else if sender > load.link.max(load.peer) {
             Pace::Sender
         } else if load.link >= load.peer {
             Pace::Link

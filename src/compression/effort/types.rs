@@ -57,17 +57,20 @@ pub struct Outcome {
     pub spent_ns: u64,
 }
 
-/// What sets the pace of a connection, as far as its sender can tell.
+/// What sets the pace of a connection, as far as its sender can tell. The
+/// numbers are those of the C interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
+    /// Too little was sent to tell.
+    Unknown = 0,
     /// Our own CPU, or the source of the data.
-    Sender,
+    Sender = 1,
     /// The link.
-    Link,
+    Link = 2,
     /// The peer's CPU.
-    Peer,
+    Peer = 3,
     /// The peer's channel window.
-    Window,
+    Window = 4,
 }
 
 /// What was chosen and why, for `-v` and the statistics.
