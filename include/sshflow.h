@@ -150,7 +150,8 @@
 #define SSHFLOW_PACKET_SECRET 2
 
 /**
- * The peer's channel window, not the network, is what holds the sender.
+ * The peer's channel window is full behind the packet that comes next, or, said
+ * without one, at present: then it, not the network, is what holds the sender.
  */
 #define SSHFLOW_LINK_WINDOW_LIMITED 1
 

@@ -18,7 +18,8 @@ pub const SSHFLOW_PACKET_INTERACTIVE: u32 = 1;
 /// The packet is stored, and enters no history that later packets are matched
 /// against: a password typed at a prompt.
 pub const SSHFLOW_PACKET_SECRET: u32 = 2;
-/// The peer's channel window, not the network, is what holds the sender.
+/// The peer's channel window is full behind the packet that comes next, or, said
+/// without one, at present: then it, not the network, is what holds the sender.
 pub const SSHFLOW_LINK_WINDOW_LIMITED: u32 = 1;
 
 /// What sets the pace of a connection is not known, because too little was

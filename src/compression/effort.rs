@@ -93,8 +93,7 @@ pub struct Controller {
     now_ns: u64,
     interactive_ns: Option<u64>,
     receiver_full: Option<bool>,
-    window_limited: bool,
-    /// Share of the last window in which the peer's channel window was closed.
+    /// Share of the time of late in which the peer's channel window was closed.
     closed: f32,
     pace: Pace,
     main: (usize, usize),
@@ -138,7 +137,6 @@ impl Controller {
             now_ns: 0,
             interactive_ns: None,
             receiver_full: None,
-            window_limited: false,
             closed: 0.0,
             pace: Pace::Unknown,
             main: (0, 0),
@@ -153,7 +151,6 @@ impl Controller {
     /// What the host knows: the bytes waiting in its own output queue (`None`:
     /// not known) and whether the peer's channel window holds the sender.
     pub fn feedback(&mut self, queued: Option<usize>, window_limited: bool) {
-        self.window_limited = window_limited;
         self.flow.feedback(queued, window_limited);
     }
 

@@ -62,7 +62,11 @@ pub struct Flow {
     left_ns: Option<u64>,
     queue_left: Option<usize>,
     queued: Option<usize>,
-    window_limited: bool,
+    /// What was last said of the peer's channel window: it is full behind the
+    /// packet to come.
+    filling: bool,
+    /// It was full behind the packet that left last, or while nothing was sent.
+    closed: bool,
     /// The shortest gap of late, nanoseconds per payload byte: the host's own
     /// work where sends block and the queue is not known.
     shortest: f32,
@@ -74,14 +78,15 @@ impl Flow {
             left_ns: None,
             queue_left: None,
             queued: None,
-            window_limited: false,
+            filling: false,
+            closed: false,
             shortest: f32::INFINITY,
         }
     }
 
     pub fn feedback(&mut self, queued: Option<usize>, window_limited: bool) {
         self.queued = queued;
-        self.window_limited |= window_limited;
+        self.closed |= std::mem::replace(&mut self.filling, window_limited);
     }
 
     /// A packet comes in at `now_ns`, where `usual` nanoseconds of host work
@@ -100,9 +105,9 @@ impl Flow {
             usual
         };
         let longer_than = |(factor, more): (f32, f32)| gap > factor * usual + more;
-        let limited = std::mem::take(&mut self.window_limited);
+        let closed = std::mem::take(&mut self.closed);
         let kind = match self.queue_left {
-            _ if limited => Gap::Window,
+            _ if closed => Gap::Window,
             Some(queue) if queue >= FULL_QUEUE && longer_than(LONG_GAP) => Gap::Blocked,
             _ if at_ease && longer_than(LONG_GAP) => Gap::Idle,
             Some(_) if gap > IDLE_NS => Gap::Idle,
@@ -117,10 +122,42 @@ impl Flow {
     pub fn leave(&mut self, now_ns: u64, wire_len: usize) {
         self.left_ns = Some(now_ns);
         self.queue_left = self.queued.map(|q| q.saturating_add(wire_len));
+        self.closed = std::mem::take(&mut self.filling);
     }
 
     /// Bytes in the host's queue behind the packet that left last.
     pub fn queue_left(&self) -> f32 {
         self.queue_left.unwrap_or(0) as f32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A packet after `gap_ms`, before which the host says `closed`.
+    fn packet(flow: &mut Flow, now_ns: &mut u64, gap_ms: u64, closed: bool) -> Gap {
+        *now_ns += gap_ms * 1_000_000;
+        flow.feedback(Some(0), closed);
+        let (kind, _) = flow.enter(*now_ns, 10e3, 32768.0, false);
+        flow.leave(*now_ns, 32768);
+        kind
+    }
+
+    #[test]
+    fn a_window_that_a_packet_filled_is_closed_behind_it() {
+        let (mut flow, mut now) = (Flow::new(), 0);
+        packet(&mut flow, &mut now, 0, false);
+        assert_eq!(packet(&mut flow, &mut now, 1, true), Gap::Work);
+        assert_eq!(packet(&mut flow, &mut now, 50, false), Gap::Window);
+        assert_eq!(packet(&mut flow, &mut now, 1, false), Gap::Work);
+    }
+
+    #[test]
+    fn a_host_may_also_say_so_while_it_waits() {
+        let (mut flow, mut now) = (Flow::new(), 0);
+        packet(&mut flow, &mut now, 0, false);
+        flow.feedback(Some(0), true);
+        assert_eq!(packet(&mut flow, &mut now, 50, false), Gap::Window);
     }
 }

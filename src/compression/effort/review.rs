@@ -105,7 +105,8 @@ impl Controller {
         self.age_ns += window.elapsed;
         let weight = (window.elapsed / 0.3e9).min(0.5);
         self.cycle_time += (window.elapsed / window.raw.max(1.0) - self.cycle_time) * weight;
-        self.closed = window.closed / window.elapsed;
+        let closed = window.closed / window.elapsed;
+        self.closed += (closed - self.closed) * weight;
         self.downstream.set_slowness(self.model.machine());
         // The less of the time was work, the less it tells of how long that takes.
         let told = (window.busy() / (CLEAR_SHARE * window.elapsed)).min(1.0);
@@ -114,7 +115,7 @@ impl Controller {
         let miss = (window.wire / window.expected_wire.max(1.0)).clamp(0.3, 3.0);
         self.wire_miss += (miss - self.wire_miss) * weight;
         let since = self.since_full;
-        if !self.window_limited
+        if closed <= MOSTLY_CLOSED
             && !self.kernel.backlog()
             && self
                 .downstream
