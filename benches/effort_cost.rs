@@ -5,6 +5,8 @@
 //! median payload, and the 90th and 99th percentile), the ratio, and the cost
 //! of decoding; then the probe against what zstd 1 and zlib 1 made of the same
 //! payloads. Without files it makes some of its own. All times are CPU time.
+//! Before that it prints what `level auto` costs where nothing can be gained: on
+//! a payload that does not pack, beside a copy of it, and on a keystroke.
 
 use sshflow::compression::probe::probe;
 use sshflow::compression::{compress_bound, Compressor, Decompressor, Flags, Method};
@@ -39,6 +41,10 @@ fn main() {
             .collect()
     };
     copying();
+    for method in [Method::Zlib, Method::Zstd] {
+        nothing_to_gain(method);
+        keystrokes(method);
+    }
     for (name, data) in &inputs {
         let name = name.rsplit('/').next().unwrap_or(name);
         println!("{name}: {} payloads", data.chunks_exact(PAYLOAD).len());
@@ -106,6 +112,87 @@ fn copying() {
         "memcpy of {PAYLOAD} bytes: {best:.3} ns/B, {:.2} us",
         best * PAYLOAD as f64 / 1e3
     );
+}
+
+/// The time of `work` in microseconds, without that of looking at the clock.
+fn timed(work: impl FnOnce()) -> f64 {
+    let start = cpu_ns();
+    let begin = cpu_ns();
+    work();
+    let end = cpu_ns();
+    ((end - begin) - (begin - start)) / 1e3
+}
+
+fn print_us(what: &str, times: &mut [f64]) -> f64 {
+    times.sort_by(f64::total_cmp);
+    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
+    println!(
+        "  {what:24} us median {:6.2} p10 {:6.2} p90 {:6.2} p99 {:6.2}",
+        at(0.5),
+        at(0.1),
+        at(0.9),
+        at(0.99)
+    );
+    at(0.5)
+}
+
+/// Payloads that do not pack, each beside a copy of the same bytes.
+fn nothing_to_gain(method: Method) {
+    let data = &made_up()[0].1;
+    let mut compressor = Compressor::new(method, &Config::default()).expect("memory");
+    let mut out = vec![0; compress_bound(method, PAYLOAD)];
+    let mut room = vec![0; PAYLOAD + 4096];
+    let (mut copies, mut packets) = (Vec::new(), Vec::new());
+    for payload in data.chunks_exact(PAYLOAD).cycle().take(4000) {
+        // What stands in the cache is the same for both.
+        black_box(payload.iter().map(|b| u32::from(*b)).sum::<u32>());
+        // Where both stand on a page decides how fast a copy is: take a good place.
+        let apart = (payload.as_ptr() as usize + 64).wrapping_sub(room.as_ptr() as usize) % 4096;
+        let copy = &mut room[apart..apart + PAYLOAD];
+        copies.push(timed(|| copy.copy_from_slice(black_box(payload))));
+        black_box(copy);
+        packets.push(timed(|| {
+            compressor
+                .compress([black_box(payload)], Flags::default(), &mut out)
+                .expect("a payload within the bound");
+        }));
+    }
+    println!("{}, random payloads of {PAYLOAD} bytes:", method.name());
+    let copy = print_us("copy", &mut copies);
+    let packet = print_us("packet", &mut packets);
+    println!(
+        "  {:24} us median {:6.2}",
+        "packet over copy",
+        packet - copy
+    );
+}
+
+/// Short interactive packets, a hundred at a time because the clock is slower
+/// than they are.
+fn keystrokes(method: Method) {
+    const BATCH: usize = 100;
+    let mut compressor = Compressor::new(method, &Config::default()).expect("memory");
+    let flags = Flags {
+        interactive: true,
+        ..Flags::default()
+    };
+    let mut out = vec![0; compress_bound(method, PAYLOAD)];
+    for len in [10, 36, 200, 1000] {
+        let text = b"user@host:~/src$ make -j2 check 2>&1 | tail ".repeat(30);
+        let payload = &text[..len];
+        let mut times: Vec<f64> = (0..1000)
+            .map(|_| {
+                timed(|| {
+                    for _ in 0..BATCH {
+                        compressor
+                            .compress([black_box(payload)], flags, &mut out)
+                            .expect("a payload within the bound");
+                    }
+                }) / BATCH as f64
+            })
+            .collect();
+        print_us(&format!("interactive, {len} bytes"), &mut times);
+    }
 }
 
 fn measure(method: Method, level: &str, data: &[u8]) -> Run {

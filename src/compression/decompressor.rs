@@ -1,6 +1,7 @@
 #![forbid(unsafe_code)]
 //! One direction of a connection, receiving.
 
+use super::payload::copy_bytes;
 use super::zlib_engine::Step;
 use super::{zlib, zstd, Method};
 use crate::capi::alloc::Account;
@@ -42,7 +43,7 @@ impl Wire {
         match self {
             Wire::None => {
                 let len = input.len().min(out.len());
-                out[..len].copy_from_slice(&input[..len]);
+                copy_bytes(&input[..len], &mut out[..len]);
                 let step = Step {
                     used: len,
                     written: len,

@@ -2,7 +2,7 @@
 //! The zstd wire, `zstd@sshflow.org`; specified in doc/zstd-sshflow.md.
 
 use super::effort::Effort;
-use super::payload::Payload;
+use super::payload::{copy_bytes, Payload};
 use super::zlib_engine::Step;
 use super::zstd_engine::{self, Compressor, Decompressor};
 use super::zstd_frame::{
@@ -441,7 +441,7 @@ impl Decoder {
 
 fn copy(input: &[u8], out: &mut [u8]) -> (Step, bool) {
     let len = input.len().min(out.len());
-    out[..len].copy_from_slice(&input[..len]);
+    copy_bytes(&input[..len], &mut out[..len]);
     let step = Step {
         used: len,
         written: len,
