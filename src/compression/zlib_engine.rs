@@ -126,6 +126,9 @@ pub(crate) struct Deflater {
     // zlib checks that the stream stays where it was made, hence the box.
     stream: Box<sys::z_stream>,
     level: i8,
+    /// The last output was full.
+    #[cfg(feature = "zlib-rs")]
+    cut_short: bool,
     _account: Account,
 }
 
@@ -152,11 +155,15 @@ impl Deflate for Deflater {
         Ok(Deflater {
             stream,
             level: 6,
+            #[cfg(feature = "zlib-rs")]
+            cut_short: false,
             _account: account.clone(),
         })
     }
 
     fn reset(&mut self) -> Result<()> {
+        #[cfg(feature = "zlib-rs")]
+        self.close_what_was_cut_short()?;
         // SAFETY: the stream was initialised in new().
         check(unsafe { sys::deflateReset(&mut *self.stream) })
     }
@@ -187,6 +194,10 @@ impl Deflate for Deflater {
         // slices of the lengths given.
         let code = unsafe { sys::deflate(&mut *self.stream, mode) };
         let step = take_back(&mut self.stream, input, out);
+        #[cfg(feature = "zlib-rs")]
+        {
+            self.cut_short = step.written == out.len();
+        }
         match code {
             // No room, or nothing to do: the step tells which.
             sys::Z_BUF_ERROR => Ok(step),
@@ -202,6 +213,23 @@ impl Deflate for Deflater {
             .ok()
             .filter(|bits| *bits < 8 && bytes == 0)
             .ok_or(Error::Internal)
+    }
+}
+
+#[cfg(feature = "zlib-rs")]
+impl Deflater {
+    /// A reset in zlib-rs (up to 0.6.8) after an output that was too short
+    /// leaves two things behind: a block that is open, so that the next stream
+    /// begins without a head, and the place of the bytes that found no room, so
+    /// that it has less room and may abort the process. An empty block that is
+    /// flushed whole and thrown away puts that right.
+    fn close_what_was_cut_short(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.cut_short) {
+            return Ok(());
+        }
+        // SAFETY: the stream was initialised in new().
+        check(unsafe { sys::deflateReset(&mut *self.stream) })?;
+        self.write(&[], &mut [0; 64], true).map(drop)
     }
 }
 
@@ -298,4 +326,57 @@ pub(crate) fn version() -> &'static str {
     // SAFETY: zlib returns a static string.
     let text = unsafe { std::ffi::CStr::from_ptr(sys::zlibVersion()) };
     text.to_str().unwrap_or("unknown")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(len: usize) -> Vec<u8> {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state as u8
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    /// What an inflater makes of a whole stream.
+    fn inflate(account: &Account, mut input: &[u8], len: usize) -> Vec<u8> {
+        let mut inflater = Inflater::new(account).unwrap();
+        let mut plain = vec![0; len];
+        let mut at = 0;
+        loop {
+            let (step, stop) = inflater.read(input, &mut plain[at..]).unwrap();
+            input = &input[step.used..];
+            at += step.written;
+            if stop == Stop::Drained || step == Step::default() {
+                assert_eq!((at, input.len()), (len, 0));
+                return plain;
+            }
+        }
+    }
+
+    /// What an attempt that found no room leaves behind is not in the next stream.
+    #[test]
+    fn a_reset_forgets_an_output_that_was_too_short() {
+        let account = Account::new(1 << 24).unwrap();
+        let cut = noise(70_000);
+        let next = noise(40_000);
+        for level in [1, 6, 9] {
+            let mut deflater = Deflater::new(&account).unwrap();
+            let mut out = vec![0; 80_000];
+            deflater.set_level(level, &mut out).unwrap();
+            for room in (0..400).map(|n| 16_000 + 131 * n) {
+                deflater.write(&cut, &mut out[..room], true).unwrap();
+                deflater.reset().unwrap();
+                let step = deflater.write(&next, &mut out, true).unwrap();
+                assert_eq!(step.used, next.len());
+                assert!(inflate(&account, &out[..step.written], next.len()) == next);
+                deflater.reset().unwrap();
+            }
+        }
+    }
 }
