@@ -16,13 +16,20 @@ import asyncssh
 MODE, ADDRESS, PORT, FOLDER = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
 
 
+async def pump(reader, writer):
+    while block := await reader.read(1 << 16):
+        writer.write(block)
+        await writer.drain()
+    writer.write_eof()
+
+
 async def handle(process):
     child = await asyncio.create_subprocess_shell(
-        process.command, stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
-    await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+        process.command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+    to_child = asyncio.create_task(pump(process.stdin, child.stdin))
+    await pump(child.stdout, process.stdout)
+    to_child.cancel()
     process.exit(await child.wait())
-    await process.wait_closed()
 
 
 async def serve():
