@@ -116,6 +116,36 @@ fn a_lan_gets_stocks_adjusts() {
     play_all(Some(30), Policy::Auto);
 }
 
+/// What a real client received, handed on and granted over loopback, fed to
+/// ours, event by event.
+#[test]
+fn a_recorded_transfer_over_a_lan_gets_the_same_adjusts() {
+    let mut link = Link::new(WindowConfig::default()).unwrap();
+    let id = link.open(Kind::Bulk, 2_097_152, 32_768).unwrap();
+    let mut now_us = 1_000_000;
+    link.rtt(now_us, 40).unwrap();
+    let (mut looks, mut adjusts) = (0, 0);
+    for line in include_str!("vectors/window-lan.txt").lines() {
+        let (what, bytes) = line.split_once(' ').unwrap();
+        if what == "#" {
+            continue;
+        }
+        let bytes = bytes.parse().unwrap();
+        now_us += 20;
+        match what {
+            "r" => link.received(id, now_us, bytes).unwrap(),
+            "c" => link.consumed(id, now_us, bytes).unwrap(),
+            "a" => {
+                looks += 1;
+                adjusts += u64::from(bytes > 0);
+                assert_eq!(link.adjust(id, now_us), Ok(bytes), "look {looks}");
+            }
+            _ => panic!("{line}"),
+        }
+    }
+    assert!(adjusts > 400 && looks > 3 * adjusts, "{adjusts} of {looks}");
+}
+
 #[test]
 fn a_fixed_window_gets_stocks_adjusts_on_any_path() {
     play_all(Some(100_000), Policy::Fixed);
