@@ -93,6 +93,7 @@ pub struct Controller {
     now_ns: u64,
     interactive_ns: Option<u64>,
     receiver_full: Option<bool>,
+    window_limited: bool,
     /// Share of the time of late in which the peer's channel window was closed.
     closed: f32,
     pace: Pace,
@@ -137,6 +138,7 @@ impl Controller {
             now_ns: 0,
             interactive_ns: None,
             receiver_full: None,
+            window_limited: false,
             closed: 0.0,
             pace: Pace::Unknown,
             main: (0, 0),
@@ -151,6 +153,7 @@ impl Controller {
     /// What the host knows: the bytes waiting in its own output queue (`None`:
     /// not known) and whether the peer's channel window holds the sender.
     pub fn feedback(&mut self, queued: Option<usize>, window_limited: bool) {
+        self.window_limited = window_limited;
         self.flow.feedback(queued, window_limited);
     }
 
@@ -314,9 +317,10 @@ impl Controller {
             match kind {
                 Gap::Work => {}
                 Gap::Blocked => tally.blocked += (gap - usual).max(0.0),
-                Gap::Idle | Gap::Window => tally.idle += gap,
+                Gap::Idle => tally.idle += gap,
             }
-            if kind == Gap::Window {
+            // With something left in the kernel it is the path that holds both.
+            if self.flow.window_closed() && !self.kernel.backlog() {
                 tally.closed += gap;
             }
         }
@@ -327,7 +331,7 @@ impl Controller {
                 }
             }
             Gap::Blocked => self.was_full(gap),
-            Gap::Idle | Gap::Window => {}
+            Gap::Idle => {}
         }
     }
 

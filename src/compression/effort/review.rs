@@ -115,7 +115,7 @@ impl Controller {
         let miss = (window.wire / window.expected_wire.max(1.0)).clamp(0.3, 3.0);
         self.wire_miss += (miss - self.wire_miss) * weight;
         let since = self.since_full;
-        if closed <= MOSTLY_CLOSED
+        if !self.window_limited
             && !self.kernel.backlog()
             && self
                 .downstream
