@@ -29,6 +29,9 @@ const LOW_ROUNDS: u8 = 8;
 /// slow and not long: its window is not what limits it.
 const LONGEST_TURN_US: u64 = 1_000_000;
 
+/// The rate has fallen if it is below this part of the highest.
+const FELL: (u64, u64) = (3, 4);
+
 /// The size to head for from now on, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Change {
@@ -47,6 +50,9 @@ pub(super) struct Autotune {
     /// The rate at which a larger window last proved itself, in bytes per
     /// second.
     proven_rate: u64,
+    /// The highest steady rate of the connection since the last pause, in bytes
+    /// per second.
+    peak_rate: u64,
     last_received_us: Option<u64>,
     /// A smaller window cost rate: the window is the limit, whatever the round
     /// trip says.
@@ -75,6 +81,7 @@ impl Autotune {
             self.limited = false;
             self.sufficient = 0;
             self.proven_rate = 0;
+            self.peak_rate = 0;
             self.low_rounds = 0;
             self.rounds.clear();
             self.steady.restart();
@@ -228,17 +235,25 @@ impl Autotune {
     /// window, unless the window has shown that it is the limit.
     fn probe(&mut self, view: &View) -> Option<Change> {
         let base = self.steady.rate()?;
+        self.peak_rate = self.peak_rate.max(base);
         let due = self.trials.may_start(Direction::Up, view.now_us);
         let below_stock = view.target < view.sizes.stock;
-        let wanted = self.limited || due && (below_stock || !view.sizes.latency);
+        let useful = !view.sizes.latency && self.may_be_out_of_date(view.path, base);
+        let wanted = self.limited || due && (below_stock || useful);
         if !wanted || !view.keeps_up() || self.trials.running().is_some() {
             return None;
         }
         self.try_larger(view, base)
     }
 
+    /// A route that became longer has cost rate where the window was the limit.
+    /// Without that sign nothing larger is tried: the sender may have to keep it.
+    fn may_be_out_of_date(&self, path: Path, rate: u64) -> bool {
+        path == Path::Unknown || rate.saturating_mul(FELL.1) < self.peak_rate.saturating_mul(FELL.0)
+    }
+
     fn try_larger(&mut self, view: &View, base: u64) -> Option<Change> {
-        let target = view.sizes.bound(2 * u64::from(view.target));
+        let target = view.sizes.larger(view.target);
         let slow = turn_us(view.target, base) > LONGEST_TURN_US;
         if slow || !clearly_above(target, view.target) {
             return None;

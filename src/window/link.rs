@@ -8,7 +8,7 @@ use super::config::{LatencyMode, Policy, WindowConfig};
 use super::peer::{self, UNKNOWN_PEER_CAP};
 use super::rounds::Totals;
 use super::rtt::{MinRtt, Path};
-use super::sizes::Sizes;
+use super::sizes::{Peer, Sizes};
 use super::stats::{Reason, WindowStats};
 use super::view::View;
 use super::WINDOW_LIMIT;
@@ -280,11 +280,14 @@ impl Link {
         if !shrinking && channel.due(cap, 0) == 0 {
             return Ok(());
         }
-        let largest = window_max.max(channel.stock).min(cap);
+        let peer = Peer {
+            cap: window_max.max(channel.stock).min(cap),
+            reads_ahead: cap != WINDOW_LIMIT,
+        };
         let view = View {
             now_us,
             path,
-            sizes: Sizes::new(path, latency, channel.stock, channel.max_packet, largest),
+            sizes: Sizes::new(path, latency, channel.stock, channel.max_packet, peer),
             target: channel.target,
             held: channel.held(),
             backlog: channel.backlog,

@@ -29,7 +29,7 @@
 //! * Otherwise once a round trip, from the rate at which bytes arrive *and* are
 //!   handed on, times the minimum round trip: what the path holds, queues not
 //!   counted. Six times that while the rate rises, three times later
-//!   (`sizes`), within the peer's cap, the host's maximum and the
+//!   (`sizes`), less where the sender would have to keep it, within the peer's cap, the host's maximum and the
 //!   connection's budget. A program that does not keep up gets no more.
 //! * A smaller window, and without a round trip any other, is a trial: the rate
 //!   of the connection decides whether it stays (`trial`). So a round trip that
