@@ -102,6 +102,9 @@ pub struct Scenario {
     pub typing: bool,
     /// The host knows the minimum round trip.
     pub knows_rtt: bool,
+    /// The sender is one without the patches, which reads ahead as far as the
+    /// window goes.
+    pub reads_ahead: bool,
     pub seconds: f64,
     pub seed: u64,
 }
@@ -131,6 +134,7 @@ impl Scenario {
             channels: vec![Channel::bulk()],
             typing: false,
             knows_rtt: true,
+            reads_ahead: false,
             seconds: 10.0,
             seed: 1,
         }

@@ -55,8 +55,12 @@ const TERMINAL: usize = usize::MAX;
 impl<'a> Session<'a> {
     pub fn new(scenario: &'a Scenario) -> Session<'a> {
         let mut link = Link::new(scenario.config).unwrap();
-        link.peer(b"SSH-2.0-OpenSSH_10.0", PEER_HAS_SSHFLOW)
-            .unwrap();
+        let flags = if scenario.reads_ahead {
+            0
+        } else {
+            PEER_HAS_SSHFLOW
+        };
+        link.peer(b"SSH-2.0-OpenSSH_10.0", flags).unwrap();
         let channels: Vec<State> = scenario
             .channels
             .iter()
