@@ -77,6 +77,10 @@ openssh-peers: ## copies over a long path between patched OpenSSH and SSH that n
 openssh-x11: ## pictures through ssh -X over a long path, against stock (five minutes)
 	@scripts/openssh-x11
 
+.PHONY: openssh-buffers
+openssh-buffers: ## what the two patches that need no sshflow do by themselves, with windows of 32 MiB (ten minutes)
+	@scripts/openssh-buffers
+
 .PHONY: openssh-hostile
 openssh-hostile: ## decompression bombs against the patched sshd, and its sandbox
 	@scripts/openssh-hostile
