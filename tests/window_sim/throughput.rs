@@ -95,8 +95,8 @@ fn with_the_kernels_usual_buffers_it_is_no_worse_than_the_best_fixed_window() {
 }
 
 /// With the usual send buffer a long window is not carried but kept, and moved
-/// again and again. (Reno is left out: what it makes of the losses at the end of
-/// a full queue depends on a few packets.)
+/// again and again. (Reno is left out: at 50 ms with large buffers it has 0.72 of
+/// the free rate, and 0.79 with OpenSSH's own window.)
 #[test]
 fn a_sender_that_reads_ahead_keeps_little_more_than_with_its_own_window() {
     for congestion in [Congestion::Cubic, Congestion::Bbr] {
