@@ -5,7 +5,7 @@
 //! controller the time and what a packet cost; the controller answers what to
 //! do with the next one. The parts: [`flow`] says where time went,
 //! [`model`] and [`host`] what things cost here, [`downstream`] how fast bytes
-//! drain, [`plan`] what follows from it.
+//! drain, [`plan`] what follows from it, [`rest`] how sure one has to be of it.
 
 mod downstream;
 mod flow;
@@ -13,6 +13,7 @@ mod host;
 mod kernel;
 mod model;
 mod plan;
+mod rest;
 mod review;
 mod types;
 mod wire;
@@ -26,8 +27,8 @@ use self::flow::{Flow, Gap, Tally};
 use self::host::HostCost;
 use self::kernel::{Drain, Kernel};
 use self::model::Model;
-use self::plan::{Plan, Share};
-use self::review::main_rung;
+use self::plan::{main_rung, Plan, Share};
+use self::rest::Rest;
 use super::probe::Probe;
 
 /// Shorter packets are not worth any thought.
@@ -82,8 +83,10 @@ pub struct Controller {
     bytes_dear: bool,
     started: bool,
     age_ns: f32,
-    /// How much longer things take than the sum of their usual times.
-    stretch: f32,
+    /// How much longer the engine, and all else, takes than the sum of the
+    /// usual times: stalls are no samples of either.
+    engine_stretch: f32,
+    host_stretch: f32,
     /// Nanoseconds per payload byte in the last window.
     cycle_time: f32,
     /// How many more bytes packets have than the model expects.
@@ -98,6 +101,7 @@ pub struct Controller {
     closed: f32,
     pace: Pace,
     main: (usize, usize),
+    rest: Rest,
     changes: u64,
     plans: u64,
 }
@@ -131,7 +135,8 @@ impl Controller {
             bytes_dear: true,
             started: false,
             age_ns: 0.0,
-            stretch: 1.0,
+            engine_stretch: 1.0,
+            host_stretch: 1.0,
             cycle_time: 0.0,
             wire_miss: 1.0,
             advantage_ns: 0.0,
@@ -142,6 +147,7 @@ impl Controller {
             closed: 0.0,
             pace: Pace::Unknown,
             main: (0, 0),
+            rest: Rest::default(),
             changes: 0,
             plans: 0,
         };
@@ -241,7 +247,9 @@ impl Controller {
             tally.peer_like_us += like_us;
             if !pending.small {
                 tally.packets += 1;
-                tally.expected_busy += engine + expected;
+                tally.engine += spent;
+                tally.expected_engine += engine;
+                tally.expected_host += expected;
                 tally.expected_wire += expected_wire;
             }
         }

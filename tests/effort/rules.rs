@@ -54,6 +54,8 @@ pub struct Auto {
     pub trace: bool,
     last_plan: u64,
     count: u32,
+    /// When the effort that most of the payload gets has changed, nanoseconds.
+    pub changed_at: Vec<u64>,
 }
 
 pub const PROBE_NS: f64 = 1_000.0;
@@ -70,11 +72,19 @@ impl Auto {
             trace: false,
             last_plan: 0,
             count: 0,
+            changed_at: Vec::new(),
         }
     }
 }
 
 impl Auto {
+    /// Changes a second after the first second, of a connection that ended at
+    /// `end_ns`.
+    pub fn unrest(&self, end_ns: f64) -> f64 {
+        let late = self.changed_at.iter().filter(|&&at| at > 1_000_000_000);
+        late.count() as f64 / (end_ns / 1e9 - 1.0)
+    }
+
     /// Prints the controller's beliefs whenever its plan has changed.
     fn print_changes(&mut self, packet: &Packet, effort: Effort) {
         let plans = self.controller.plans();
@@ -116,6 +126,8 @@ impl Rule for Auto {
         });
         self.probed = probed;
         self.count += 1;
+        let changes = self.controller.summary().changes as usize;
+        self.changed_at.resize(changes, packet.now_ns);
         if self.trace {
             self.print_changes(packet, effort);
         }

@@ -40,8 +40,11 @@ pub struct Tally {
     pub closed: f32,
     pub raw: f32,
     pub wire: f32,
-    /// Engine and host time as the model expects it, for the same packets.
-    pub expected_busy: f32,
+    /// Time in the engine; that and the host's as the model expects them, for
+    /// the same packets.
+    pub engine: f32,
+    pub expected_engine: f32,
+    pub expected_host: f32,
     /// Bytes on the wire as the model expects them.
     pub expected_wire: f32,
     /// What the peer would need for them if it were a machine like ours.
@@ -50,8 +53,9 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn busy(&self) -> f32 {
-        (self.elapsed - self.blocked - self.idle).max(0.0)
+    /// The host's work between the packets.
+    pub fn host(&self) -> f32 {
+        (self.elapsed - self.blocked - self.idle - self.engine).max(0.0)
     }
 }
 
@@ -115,7 +119,7 @@ impl Flow {
         let kind = match self.queue_left {
             _ if limited => Gap::Idle,
             Some(queue) if queue >= FULL_QUEUE && longer_than(LONG_GAP) => Gap::Blocked,
-            _ if at_ease && longer_than(LONG_GAP) => Gap::Idle,
+            _ if (at_ease || self.gap_closed) && longer_than(LONG_GAP) => Gap::Idle,
             Some(_) if gap > IDLE_NS => Gap::Idle,
             Some(_) => Gap::Work,
             None if longer_than(LONG_GAP_UNKNOWN) => Gap::Blocked,

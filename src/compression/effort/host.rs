@@ -10,6 +10,8 @@ const FORGET: f32 = 0.985;
 const SLOPE_TRUST: f32 = 0.05;
 /// A gap beyond this multiple of the expected one counts as this multiple.
 const CLIP: f32 = 3.0;
+/// Nor does any host need more, nanoseconds per byte: the rest was waiting.
+const MOST: f32 = 100.0;
 
 #[derive(Clone, Copy, Debug)]
 pub struct HostCost {
@@ -46,7 +48,7 @@ impl HostCost {
     /// out with `ratio`.
     pub fn learn(&mut self, len: f32, ratio: f32, ns: f32) {
         let x = ratio.min(1.0);
-        let mut y = ns / len;
+        let mut y = (ns / len).min(MOST);
         if self.n >= 1.0 {
             y = y.min(CLIP * self.at(x));
         }

@@ -13,8 +13,16 @@ const OWN_GAIN: f32 = 0.01;
 /// The wire's figures count as this many samples of how the efforts compare.
 const COST_TRUST: f32 = 6.0;
 const RATIO_TRUST: f32 = 20.0;
-/// A single sample counts for no more than this much above the estimate.
+/// A single sample counts for no more than this much above the estimate, and
+/// while there is none, above the wire's figure.
 const CLIP: f32 = 3.0;
+const FIRST_CLIP: f32 = 10.0;
+/// No machine is so much slower than the wire's figures; a belief that it is
+/// came from a stall, and fades by this share with each packet left alone.
+const SLOWEST_MACHINE: f32 = 20.0;
+const RELENT: f32 = 0.03;
+/// A shorter packet costs as much as one of so many bytes.
+const PACKET_BYTES: f32 = 4096.0;
 /// No packet shrinks below this share.
 const LEAST_RATIO: f32 = 1e-4;
 /// A gain below this counts as none.
@@ -46,10 +54,12 @@ impl Fit {
     }
 
     fn learn(&mut self, rung: usize, factor: f32, weight: f32, trust: f32) {
-        let mut miss = factor / self.of(rung) - 1.0;
-        if self.samples >= 3.0 {
-            miss = miss.min(CLIP);
-        }
+        let clip = if self.samples >= 3.0 {
+            CLIP
+        } else {
+            FIRST_CLIP
+        };
+        let miss = (factor / self.of(rung) - 1.0).min(clip);
         self.samples += weight;
         self.own_samples[rung] += weight;
         let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
@@ -144,10 +154,14 @@ impl Model {
             if fit.common > 1.0 {
                 fit.common -= DOUBT * (fit.common - 1.0);
             }
+            let fit = &mut self.cost[class];
+            if fit.common > SLOWEST_MACHINE {
+                fit.common *= 1.0 - RELENT;
+            }
             return;
         }
         let known = &self.wire.rungs[rung];
-        let cost = (spent_ns / len).max(0.01);
+        let cost = (spent_ns / len.max(PACKET_BYTES)).max(0.01);
         if self.cost[class].samples == 0.0 {
             self.cost[class].common = self.machine();
         }
@@ -216,6 +230,30 @@ mod tests {
             model.learn(2, 5, LEN, good * LEN + waste, 27.0 * LEN);
         }
         assert!((model.ratio(2, 5) / good - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn a_stall_at_the_start_does_not_rule_a_level_out() {
+        let longest_packet_ns = 20e6;
+        let mut model = Model::new(&ZSTD);
+        model.learn(2, 1, 200.0, 120.0, longest_packet_ns);
+        for rung in 1..ZSTD.rungs.len() {
+            let ns = model.cost(2, rung) * LEN;
+            assert!(ns < longest_packet_ns, "rung {rung}: {ns} ns a packet");
+        }
+    }
+
+    #[test]
+    fn an_absurd_cost_is_forgotten_while_packets_are_left_alone() {
+        let mut model = Model::new(&ZSTD);
+        for _ in 0..100 {
+            model.learn(2, 1, LEN, 0.3 * LEN, 5e7);
+        }
+        let absurd = model.cost(2, 1);
+        for _ in 0..200 {
+            model.learn(2, 0, LEN, LEN, 2_000.0);
+        }
+        assert!(model.cost(2, 1) < 0.2 * absurd);
     }
 
     #[test]

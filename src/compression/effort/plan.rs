@@ -26,6 +26,8 @@ pub struct Prices {
     pub weight: [f32; CLASSES],
     /// Nanoseconds that the link needs for a byte.
     pub link_ns: f32,
+    /// What packets that go to different levels cost: see [`super::Wire`].
+    pub split: f32,
     pub rungs: usize,
 }
 
@@ -74,7 +76,9 @@ impl Prices {
     /// What a plan costs.
     pub fn load(&self, plan: &Plan) -> Load {
         let mut load = Load::default();
+        let mut packed = [0.0; MAX_RUNGS];
         let mut add = |k: usize, rung: usize, weight: f32| {
+            packed[rung] += weight;
             load.sender += weight * self.sender[k][rung];
             load.wire += weight * self.wire[k][rung];
             load.peer += weight * self.peer[k][rung];
@@ -84,8 +88,31 @@ impl Prices {
             add(k, usize::from(share.base), w * (1.0 - share.share));
             add(k, usize::from(share.extra), w * share.share);
         }
+        load.wire *= 1.0 + self.split * apart(&packed[1..]);
         load.link = load.wire * self.link_ns;
         load
+    }
+
+    /// A plan that packs with one level only, if that is no worse.
+    fn united(&self, best: (Plan, Load)) -> (Plan, Load) {
+        let mut chosen = best;
+        for rung in 1..self.rungs {
+            let mut plan = best.0;
+            for (k, share) in plan.iter_mut().enumerate() {
+                if main_rung(share) > 0 && self.allowed[k][rung] {
+                    *share = Share {
+                        base: rung as u8,
+                        extra: rung as u8,
+                        share: 0.0,
+                    };
+                }
+            }
+            let load = self.load(&plan);
+            if load.time() < chosen.1.time() {
+                chosen = (plan, load);
+            }
+        }
+        chosen
     }
 
     /// Whether a plan uses what the limits do not allow now.
@@ -149,6 +176,10 @@ impl Prices {
             plan = next;
             here = there;
         }
+        if self.split > 0.0 {
+            best.1 = self.load(&best.0);
+            return self.united(best);
+        }
         best
     }
 
@@ -169,6 +200,26 @@ impl Prices {
             }
         }
         best.map(|(_, k, rung)| (k, rung))
+    }
+}
+
+/// The share of what is packed that does not go to the level that gets most.
+fn apart(packed: &[f32]) -> f32 {
+    let all: f32 = packed.iter().sum();
+    let most = packed.iter().copied().fold(0.0, f32::max);
+    if all > 0.0 {
+        1.0 - most / all
+    } else {
+        0.0
+    }
+}
+
+/// The rung that most packets get.
+pub(super) fn main_rung(share: &Share) -> u8 {
+    if share.share > 0.5 {
+        share.extra
+    } else {
+        share.base
     }
 }
 
@@ -197,6 +248,7 @@ mod tests {
             allowed: [[false; MAX_RUNGS]; CLASSES],
             weight: [0.0, 0.0, 1.0, 0.0],
             link_ns,
+            split: 0.0,
             rungs: 3,
         };
         prices.sender[2][..3].copy_from_slice(&[5.0, 12.0, 32.0]);
@@ -236,6 +288,21 @@ mod tests {
     fn packing_does_not_help_a_slow_peer_that_unpacks_slowly() {
         let (plan, _) = prices(0.1, [20.0, 30.0, 30.0]).solve();
         assert_eq!(plan[2], Share::default());
+    }
+
+    #[test]
+    fn levels_that_are_nearly_as_good_are_not_mixed_where_that_costs_history() {
+        let mut prices = prices(1000.0, [0.0; 3]);
+        prices.weight = [0.0, 0.5, 0.5, 0.0];
+        prices.sender[1][..3].copy_from_slice(&[5.0, 12.0, 32.0]);
+        prices.wire[1][..3].copy_from_slice(&[1.0, 0.8, 0.801]);
+        let levels = |prices: &Prices| {
+            let (plan, _) = prices.solve();
+            (plan[1].base, plan[2].base)
+        };
+        assert_eq!(levels(&prices), (1, 2));
+        prices.split = 0.2;
+        assert_eq!(levels(&prices), (2, 2));
     }
 
     #[test]

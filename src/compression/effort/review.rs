@@ -3,7 +3,7 @@
 
 use super::downstream::Full;
 use super::flow::Tally;
-use super::plan::{Load, Plan, Prices, Share};
+use super::plan::{main_rung, Load, Plan, Prices, Share};
 use super::wire::{CLASSES, MAX_RUNGS};
 use super::{Controller, Effort, Pace};
 
@@ -13,12 +13,6 @@ const FIRST_WINDOW_NS: f32 = 2e6;
 const WINDOW_PACKETS: u32 = 4;
 /// A cycle shorter than this is merged with the next.
 const CYCLE_NS: f32 = 20e6;
-/// A better plan is taken when the time it would have saved since it was first
-/// seen exceeds this.
-const CONVINCED_NS: f32 = 10e6;
-const FIRST_CONVINCED_NS: f32 = 2e6;
-/// How long a connection is new.
-const NEW_NS: f32 = 0.3e9;
 /// A gain below this share is noise.
 const WORTH_A_CHANGE: f32 = 0.005;
 /// The socket is filled on purpose, to see how fast the link is, if that could
@@ -32,7 +26,8 @@ const HOPE: f32 = 0.3;
 const HORIZON_NS: f32 = 4e9;
 /// While a trial is under way only a gain this large changes the plan.
 const HASTY_GAIN: f32 = 0.3;
-/// Share of the time that has to be work for its length to count in full.
+/// Share of the time that work must be expected to take for what it took to
+/// count in full.
 const CLEAR_SHARE: f32 = 0.2;
 /// Keystrokes count as present for this long.
 const INTERACTIVE_NS: u64 = 2_000_000_000;
@@ -108,10 +103,7 @@ impl Controller {
         let closed = window.closed / window.elapsed;
         self.closed += (closed - self.closed) * weight;
         self.downstream.set_slowness(self.model.machine());
-        // The less of the time was work, the less it tells of how long that takes.
-        let told = (window.busy() / (CLEAR_SHARE * window.elapsed)).min(1.0);
-        let stretch = (window.busy() / window.expected_busy.max(1.0)).clamp(0.3, 20.0);
-        self.stretch += (stretch - self.stretch) * weight * told;
+        self.note_stretch(&window, weight);
         let miss = (window.wire / window.expected_wire.max(1.0)).clamp(0.3, 3.0);
         self.wire_miss += (miss - self.wire_miss) * weight;
         let since = self.since_full;
@@ -126,6 +118,23 @@ impl Controller {
             self.cycle_whole = false;
         }
         self.reconsider(window.elapsed);
+    }
+
+    /// How much longer things took than expected: the ratio of the sums, so a
+    /// stall counts for what it is. The engine's time is its own; between
+    /// packets there may also have been nothing to send.
+    fn note_stretch(&mut self, window: &Tally, weight: f32) {
+        let note = |stretch: &mut f32, took: f32, expected: f32| {
+            let told = (expected / (CLEAR_SHARE * window.elapsed)).min(1.0);
+            let now = (took / expected.max(1.0)).clamp(0.3, 20.0);
+            *stretch += (now - *stretch) * weight * told;
+        };
+        note(
+            &mut self.engine_stretch,
+            window.engine,
+            window.expected_engine,
+        );
+        note(&mut self.host_stretch, window.host(), window.expected_host);
     }
 
     /// Solves again, and changes the plan when that pays.
@@ -147,11 +156,7 @@ impl Controller {
         if gain < WORTH_A_CHANGE && !forbidden {
             return;
         }
-        let needed = if self.age_ns < NEW_NS {
-            FIRST_CONVINCED_NS
-        } else {
-            CONVINCED_NS
-        };
+        let needed = self.rest.needed_ns(self.now_ns, self.age_ns);
         if self.advantage_ns < needed && self.started && !forbidden {
             return;
         }
@@ -206,6 +211,7 @@ impl Controller {
         }
         if self.main.0 == class && self.main.1 != rung {
             self.changes += 1;
+            self.rest.changed(self.now_ns, self.age_ns);
         }
         self.main = (class, rung);
     }
@@ -233,6 +239,7 @@ impl Controller {
             allowed: [[false; MAX_RUNGS]; CLASSES],
             weight: self.weight,
             link_ns: self.downstream.link_ns(),
+            split: self.wire.split,
             rungs,
         };
         if self.last.is_none() && self.weight.iter().sum::<f32>() == 0.0 {
@@ -264,7 +271,8 @@ impl Controller {
                     (ratio * self.wire_miss + cold).min(1.0)
                 };
                 prices.wire[k][e] = wire;
-                prices.sender[k][e] = (cost + host) * self.stretch * HEADROOM;
+                prices.sender[k][e] =
+                    (cost * self.engine_stretch + host * self.host_stretch) * HEADROOM;
                 let decode = if e == 0 { 0.0 } else { self.model.decode(k, e) };
                 prices.peer[k][e] = (host + decode) * self.downstream.peer();
                 let level = match rung.effort {
@@ -297,14 +305,5 @@ impl Controller {
             }
             _ => cap,
         }
-    }
-}
-
-/// The rung that most packets get.
-pub(super) fn main_rung(share: &Share) -> u8 {
-    if share.share > 0.5 {
-        share.extra
-    } else {
-        share.base
     }
 }

@@ -96,11 +96,12 @@ impl std::fmt::Display for Explanation<'_> {
         let load = c.prices().load(&c.plan);
         write!(
             f,
-            "{:?} B {:.2} P {:.2} x {:.2} w {:.2} h {:.2}+{:.2}; S {:.1} L {:.1} P {:.1};",
+            "{:?} B {:.2} P {:.2} x {:.2}/{:.2} w {:.2} h {:.2}+{:.2}; S {:.1} L {:.1} P {:.1};",
             c.pace,
             1e3 / c.downstream.link_ns(),
             c.downstream.peer(),
-            c.stretch,
+            c.engine_stretch,
+            c.host_stretch,
             c.wire_miss,
             c.host.per_byte,
             c.host.per_wire_byte,

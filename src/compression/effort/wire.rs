@@ -37,6 +37,9 @@ pub struct Wire {
     pub small: Effort,
     /// Packets that get the same effort in a row where two efforts are mixed.
     pub run: u8,
+    /// What two levels cost that know nothing of each other's packets: the
+    /// share by which the bytes grow if each gets half of them, times two.
+    pub split: f32,
 }
 
 /// One line of a wire's table.
@@ -80,6 +83,7 @@ pub const ZLIB: Wire = Wire {
     small: Effort::Level(1),
     // After a stored packet the engine begins with an empty history.
     run: 8,
+    split: 0.0,
 };
 
 /// The zstd wire: stored packets cost one byte at any moment, but a level that
@@ -96,4 +100,5 @@ pub const ZSTD: Wire = Wire {
     ],
     small: Effort::Stored,
     run: 1,
+    split: 0.2,
 };
