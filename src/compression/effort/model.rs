@@ -10,6 +10,9 @@ use super::wire::{Wire, CLASSES, MAX_RUNGS};
 /// at least this much.
 const COMMON_GAIN: f32 = 0.04;
 const OWN_GAIN: f32 = 0.01;
+/// Efforts are compared when one follows another; after so many samples of the
+/// same one a difference is rather that of the data.
+const COMPARED: f32 = 40.0;
 /// The wire's figures count as this many samples of how the efforts compare.
 const COST_TRUST: f32 = 6.0;
 const RATIO_TRUST: f32 = 20.0;
@@ -39,6 +42,9 @@ struct Fit {
     samples: f32,
     own: [f32; MAX_RUNGS],
     own_samples: [f32; MAX_RUNGS],
+    /// The effort of the last sample, and how many of it there were in a row.
+    last: usize,
+    run: f32,
 }
 
 impl Fit {
@@ -47,6 +53,8 @@ impl Fit {
         samples: 0.0,
         own: [1.0; MAX_RUNGS],
         own_samples: [0.0; MAX_RUNGS],
+        last: 0,
+        run: 0.0,
     };
 
     fn of(&self, rung: usize) -> f32 {
@@ -60,12 +68,17 @@ impl Fit {
             FIRST_CLIP
         };
         let miss = (factor / self.of(rung) - 1.0).min(clip);
+        if self.last != rung {
+            (self.last, self.run) = (rung, 0.0);
+        }
+        self.run += weight;
         self.samples += weight;
         self.own_samples[rung] += weight;
         let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
         // An effort keeps as its own what the others do not share.
         let alone = self.own_samples[rung] >= self.samples;
-        let own = (1.0 / (self.own_samples[rung] + trust)).max(OWN_GAIN) * weight;
+        let own = (1.0 / (self.own_samples[rung] + trust)).max(OWN_GAIN) * weight
+            / (1.0 + self.run / COMPARED);
         self.common = (self.common * (1.0 + common * miss)).clamp(1e-3, 1e3);
         if !alone {
             self.own[rung] = (self.own[rung] * (1.0 + own * miss)).clamp(0.05, 20.0);

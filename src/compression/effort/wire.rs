@@ -100,5 +100,5 @@ pub const ZSTD: Wire = Wire {
     ],
     small: Effort::Stored,
     run: 1,
-    split: 0.2,
+    split: 0.12,
 };
