@@ -215,7 +215,8 @@ impl Controller {
         if let Some(pending) = &mut self.pending {
             pending.class = self.class;
         }
-        self.wire.rungs[self.pick()].effort
+        let rung = self.pick();
+        self.effort(rung)
     }
 
     /// Learns from a packet. Call it once after every packet, chosen or not.
@@ -293,7 +294,7 @@ impl Controller {
     /// What was chosen and why.
     pub fn summary(&self) -> Summary {
         Summary {
-            effort: self.wire.rungs[self.main.1].effort,
+            effort: self.effort(self.main.1),
             pace: self.pace,
             link_bytes_per_s: if self.downstream.measured() {
                 (1e9 / self.downstream.link_ns()) as u64
@@ -380,11 +381,52 @@ impl Controller {
         usize::from(*rung)
     }
 
+    /// What a rung stands for: where its level does not fit into the memory
+    /// limit, the highest that does.
+    fn effort(&self, rung: usize) -> Effort {
+        match (self.wire.rungs[rung].effort, self.limits.highest_level) {
+            (Effort::Stored, _) | (_, 0) => Effort::Stored,
+            (Effort::Level(level), highest) => Effort::Level(level.min(highest)),
+        }
+    }
+
+    /// Whether a rung differs from the one below it.
+    fn in_memory(&self, rung: usize) -> bool {
+        rung == 0 || self.effort(rung) != self.effort(rung - 1)
+    }
+
     fn rung_of(&self, effort: Effort) -> usize {
-        self.wire
-            .rungs
-            .iter()
-            .position(|r| r.effort == effort)
+        (0..self.wire.rungs.len())
+            .find(|&rung| self.effort(rung) == effort)
             .unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn efforts(highest_level: i8) -> Vec<Effort> {
+        let limits = Limits {
+            highest_level,
+            ..Limits::default()
+        };
+        let controller = Controller::new(&ZSTD, limits);
+        let allowed = controller.prices().allowed[2];
+        (0..ZSTD.rungs.len())
+            .filter(|&rung| allowed[rung])
+            .map(|rung| controller.effort(rung))
+            .collect()
+    }
+
+    #[test]
+    fn the_highest_level_that_memory_allows_is_used() {
+        use Effort::{Level, Stored};
+        let most = [Stored, Level(-1), Level(1), Level(3), Level(6), Level(9)];
+        assert_eq!(efforts(i8::MAX), most);
+        assert_eq!(efforts(8)[5], Level(8));
+        assert_eq!(efforts(6), most[..5]);
+        assert_eq!(efforts(-3), [Stored, Level(-3)]);
+        assert_eq!(efforts(0), [Stored]);
     }
 }

@@ -5,7 +5,7 @@ use super::downstream::Full;
 use super::flow::Tally;
 use super::plan::{main_rung, Load, Plan, Prices, Share};
 use super::wire::{CLASSES, MAX_RUNGS};
-use super::{Controller, Effort, Pace};
+use super::{Controller, Pace};
 
 /// How often the plan is looked at: not sooner than this, nor for fewer packets.
 const WINDOW_NS: f32 = 20e6;
@@ -253,7 +253,7 @@ impl Controller {
         // A transfer that has lasted for some time will last as long again.
         let horizon = HORIZON_NS.max(self.age_ns) / self.usual_time();
         for k in 0..CLASSES {
-            for (e, rung) in self.wire.rungs.iter().enumerate() {
+            for e in 0..rungs {
                 // What was not tried yet gets the benefit of the doubt.
                 let known = self.model.cost(k, e);
                 let hope = if e == 0 {
@@ -275,12 +275,7 @@ impl Controller {
                     (cost * self.engine_stretch + host * self.host_stretch) * HEADROOM;
                 let decode = if e == 0 { 0.0 } else { self.model.decode(k, e) };
                 prices.peer[k][e] = (host + decode) * self.downstream.peer();
-                let level = match rung.effort {
-                    Effort::Stored => i8::MIN,
-                    Effort::Level(level) => level,
-                };
-                prices.allowed[k][e] =
-                    e == 0 || (level <= self.limits.highest_level && known * 32768.0 <= cap);
+                prices.allowed[k][e] = e == 0 || (self.in_memory(e) && known * 32768.0 <= cap);
             }
         }
         prices

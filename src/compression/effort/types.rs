@@ -111,7 +111,7 @@ impl std::fmt::Display for Explanation<'_> {
         )?;
         for (k, share) in c.plan.iter().enumerate() {
             if c.weight[k] > 0.03 {
-                let name = |rung: u8| c.wire.rungs[usize::from(rung)].effort;
+                let name = |rung: u8| c.effort(usize::from(rung));
                 write!(f, " [{k}: {:.2} {:?}", c.weight[k], name(share.base))?;
                 if share.share > 0.0 {
                     write!(f, "+{:.2} {:?}", share.share, name(share.extra))?;
