@@ -698,7 +698,8 @@ int sshflow_link_new(const struct sshflow_config *config,
  * section 4.2), with or without CR LF, and 0 or SSHFLOW_PEER_HAS_SSHFLOW.
  * Windows are then no larger than the peer's buffers bear: 2 MiB towards
  * OpenSSH up to 3.8, and 15 MiB towards whoever is not known to bear more,
- * to whom a window is also no larger than twice what the path holds and 2 MiB.
+ * to whom a window is also no larger than what the path holds (a quarter more
+ * while the rate rises) and 2 MiB.
  * Without this call the same holds. May be called again.
  *
  * Returns SSHFLOW_OK, or SSHFLOW_ERR_INVALID_ARGUMENT for NULL, an unknown
