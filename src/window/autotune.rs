@@ -30,7 +30,7 @@ const LOW_ROUNDS: u8 = 8;
 const LONGEST_TURN_US: u64 = 1_000_000;
 
 /// The rate has fallen if it is below this part of the highest.
-const FELL: (u64, u64) = (3, 4);
+const FELL: (u64, u64) = (1, 2);
 
 /// The size to head for from now on, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,7 +235,9 @@ impl Autotune {
     /// window, unless the window has shown that it is the limit.
     fn probe(&mut self, view: &View) -> Option<Change> {
         let base = self.steady.rate()?;
-        self.peak_rate = self.peak_rate.max(base);
+        if self.steady.holds() {
+            self.peak_rate = self.peak_rate.max(base);
+        }
         let due = self.trials.may_start(Direction::Up, view.now_us);
         let below_stock = view.target < view.sizes.stock;
         let useful = !view.sizes.latency && self.may_be_out_of_date(view.path, base);

@@ -47,4 +47,10 @@ impl Steady {
         let level = self.before.saturating_add(self.before / LEVEL);
         (self.before > 0 && self.last <= level).then_some(self.last)
     }
+
+    /// Whether it does not fall either: what a sender had in its buffers comes
+    /// faster than what follows.
+    pub fn holds(&self) -> bool {
+        self.last >= self.before.saturating_sub(self.before / LEVEL)
+    }
 }
