@@ -165,7 +165,7 @@ class Bench:
 
     def lan(self):
         self.start_server(os.environ["SSHD"])
-        for name, how, mb in (("exec", "exec", 96), ("sftp get", "get", 64)):
+        for name, how, mb in (("exec", "exec", 384), ("sftp get", "get", 256)):
             if self.args.only and name not in self.args.only:
                 continue
             for _ in range(self.args.pairs):
