@@ -29,8 +29,10 @@ const LOW_ROUNDS: u8 = 8;
 /// slow and not long: its window is not what limits it.
 const LONGEST_TURN_US: u64 = 1_000_000;
 
-/// The rate has fallen if it is below this part of the highest.
-const FELL: (u64, u64) = (1, 2);
+/// The rate has fallen if it is below this part of the highest; the second for a
+/// sender that has to keep what a larger window brings in vain.
+const FELL: (u64, u64) = (3, 4);
+const FELL_AHEAD: (u64, u64) = (1, 2);
 
 /// The size to head for from now on, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -240,7 +242,7 @@ impl Autotune {
         }
         let due = self.trials.may_start(Direction::Up, view.now_us);
         let below_stock = view.target < view.sizes.stock;
-        let useful = !view.sizes.latency && self.may_be_out_of_date(view.path, base);
+        let useful = !view.sizes.latency && self.may_be_out_of_date(view, base);
         let wanted = self.limited || due && (below_stock || useful);
         if !wanted || !view.keeps_up() || self.trials.running().is_some() {
             return None;
@@ -250,8 +252,13 @@ impl Autotune {
 
     /// A route that became longer has cost rate where the window was the limit.
     /// Without that sign nothing larger is tried: the sender may have to keep it.
-    fn may_be_out_of_date(&self, path: Path, rate: u64) -> bool {
-        path == Path::Unknown || rate.saturating_mul(FELL.1) < self.peak_rate.saturating_mul(FELL.0)
+    fn may_be_out_of_date(&self, view: &View, rate: u64) -> bool {
+        let (part, whole) = match view.sizes.reads_ahead {
+            true => FELL_AHEAD,
+            false => FELL,
+        };
+        let fell = rate.saturating_mul(whole) < self.peak_rate.saturating_mul(part);
+        view.path == Path::Unknown || fell
     }
 
     fn try_larger(&mut self, view: &View, base: u64) -> Option<Change> {
