@@ -390,8 +390,9 @@ impl Controller {
         }
     }
 
-    /// Whether a rung differs from the one below it.
-    fn in_memory(&self, rung: usize) -> bool {
+    /// Whether a rung is another choice than the one below it: those that do not
+    /// fit stand for the same.
+    fn distinct(&self, rung: usize) -> bool {
         rung == 0 || self.effort(rung) != self.effort(rung - 1)
     }
 

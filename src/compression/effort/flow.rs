@@ -170,6 +170,15 @@ mod tests {
     }
 
     #[test]
+    fn waiting_for_the_peers_window_is_not_work() {
+        let (mut flow, mut now) = (Flow::new(), 0);
+        packet(&mut flow, &mut now, 0, false);
+        packet(&mut flow, &mut now, 1, true);
+        let (kind, _) = flow.enter(now + 50_000_000, 10e3, 32768.0, false);
+        assert_eq!(kind, Gap::Idle);
+    }
+
+    #[test]
     fn a_host_may_also_say_so_while_it_waits() {
         let (mut flow, mut now) = (Flow::new(), 0);
         packet(&mut flow, &mut now, 0, false);

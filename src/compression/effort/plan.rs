@@ -177,6 +177,7 @@ impl Prices {
             here = there;
         }
         if self.split > 0.0 {
+            // The way here added up straight lines, and this price is none.
             best.1 = self.load(&best.0);
             return self.united(best);
         }

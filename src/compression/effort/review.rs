@@ -275,7 +275,7 @@ impl Controller {
                     (cost * self.engine_stretch + host * self.host_stretch) * HEADROOM;
                 let decode = if e == 0 { 0.0 } else { self.model.decode(k, e) };
                 prices.peer[k][e] = (host + decode) * self.downstream.peer();
-                prices.allowed[k][e] = e == 0 || (self.in_memory(e) && known * 32768.0 <= cap);
+                prices.allowed[k][e] = e == 0 || (self.distinct(e) && known * 32768.0 <= cap);
             }
         }
         prices

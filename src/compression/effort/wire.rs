@@ -37,8 +37,9 @@ pub struct Wire {
     pub small: Effort,
     /// Packets that get the same effort in a row where two efforts are mixed.
     pub run: u8,
-    /// What two levels cost that know nothing of each other's packets: the
-    /// share by which the bytes grow if each gets half of them, times two.
+    /// What levels lose that know nothing of each other's packets: by this share
+    /// the bytes grow for what is packed with another level than most is. Chosen
+    /// with the simulator; 0 where all levels share one history.
     pub split: f32,
 }
 
