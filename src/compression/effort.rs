@@ -12,6 +12,7 @@ mod flow;
 mod host;
 mod kernel;
 mod model;
+mod patches;
 mod plan;
 mod rest;
 mod review;
@@ -27,6 +28,7 @@ use self::flow::{Flow, Gap, Tally};
 use self::host::HostCost;
 use self::kernel::{Drain, Kernel};
 use self::model::Model;
+use self::patches::Patches;
 use self::plan::{main_rung, Plan, Share};
 use self::rest::Rest;
 use super::probe::Probe;
@@ -67,6 +69,7 @@ pub struct Controller {
     class: usize,
     class_before: usize,
     same_class: u32,
+    patches: Patches,
     pending: Option<Pending>,
     /// Length and ratio of the last large packet.
     last: Option<(f32, f32)>,
@@ -124,6 +127,7 @@ impl Controller {
             class: 0,
             class_before: 0,
             same_class: 0,
+            patches: Patches::default(),
             pending: None,
             last: None,
             window: Tally::default(),
@@ -172,6 +176,7 @@ impl Controller {
     /// path from a slow peer, and both from a slow sender, long before the
     /// socket is full.
     pub fn kernel(&mut self, state: KernelState) {
+        self.since_full.acked += self.kernel.acked(&state);
         match self.kernel.look(state) {
             Drain::Unclear => {}
             Drain::Empty => self.receiver_full = Some(false),
@@ -259,6 +264,7 @@ impl Controller {
             return;
         }
         self.last = Some((len, ratio));
+        self.patches.note(pending.class);
         for (k, weight) in self.weight.iter_mut().enumerate() {
             *weight *= CLASS_FADE;
             if k == pending.class {

@@ -45,6 +45,34 @@ fn a_mixed_stream_beats_every_fixed_choice() {
     }
 }
 
+/// A disk image, also through the window of a client that has no policy for
+/// it: 2 MiB of zeros are next to nothing on the wire, so there is little ahead
+/// of the link when they end.
+#[test]
+fn data_in_stretches_are_in_balance_each_by_itself() {
+    for wire in WIRES {
+        for window in [Some(2.0 * 1_048_576.0), None] {
+            let mut s = plain(wire, Data::VmImage, 100.0 * MBIT);
+            let text = |length| (Data::VmImage, length);
+            let zeros = |length| (Data::Zeros, length);
+            s.data = vec![zeros(24e6), text(1e6), zeros(0.6e6), text(3e6), zeros(2e6)];
+            s.data
+                .extend([text(0.4e6), zeros(0.4e6), text(8e6), zeros(1e6), text(4e6)]);
+            s.rtt = 0.01 * SECOND;
+            s.channel_window = window;
+            s.send_buffer = 1e6;
+            let fixed: Vec<f64> = fixed_choices(wire)
+                .iter()
+                .map(|&e| run(&s, &mut Fixed(e), 4.0).goodput)
+                .collect();
+            let best = fixed.iter().copied().fold(0.0, f64::max);
+            let share = auto(&s, 4.0).0.goodput / best;
+            println!("zeros in between, {wire:?}, window {window:?}: {share:.3} of {fixed:.0?}");
+            assert!(share > 0.88, "{wire:?}: {share}");
+        }
+    }
+}
+
 #[test]
 fn a_change_of_the_link_is_followed_within_a_second_of_the_drain() {
     for wire in WIRES {

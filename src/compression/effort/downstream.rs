@@ -7,6 +7,8 @@
 //! the bytes take half the time. A change of plan is therefore also a trial,
 //! and the beliefs rest until its bytes have reached the peer.
 
+use super::flow::Tally;
+
 /// Taken for the link's pace before anything is known, bytes per second.
 const FIRST_GUESS: f32 = 12e6;
 /// No pace beyond this matters.
@@ -44,6 +46,12 @@ const QUIET_NS: f32 = 60e6;
 const QUIET_AGAIN_NS: f32 = 20e6;
 /// Share of the believed pace that has to be used for that.
 const BUSY_LINK: f32 = 0.6;
+/// The same where the kernel counts what has arrived, and what of that may come
+/// at once.
+const CARRIED_LINK: f32 = 0.9;
+const ACKED_AT_ONCE: f32 = 32e3;
+/// For so long a higher belief may go without being borne out.
+const UNPROVEN_NS: f32 = 200e6;
 const LONGEST_QUIET_NS: f32 = 8e9;
 /// The first step of doubt; each next one is a quarter larger, up to doubling.
 const FIRST_GROWTH: f32 = 1.1;
@@ -111,10 +119,14 @@ pub struct Downstream {
     growth: f32,
     quiet_ns: f32,
     raised: bool,
+    /// The belief before it was raised without proof.
+    sure: f32,
     /// Bytes that the socket takes after it became writable again.
     slack: f32,
     /// The last stretch was much slower than believed.
     slower_before: bool,
+    /// Or much faster.
+    faster_before: bool,
     /// What is on its way to the peer: bytes, and a peer's work if like us.
     pipe: [Pipe; 2],
     /// The link's pace when it was last known to be the bottleneck, and how
@@ -142,8 +154,10 @@ impl Downstream {
             growth: 2.0,
             quiet_ns: QUIET_NS,
             raised: false,
+            sure: FIRST_GUESS / 1e9,
             slack: FIRST_SLACK,
             slower_before: false,
+            faster_before: false,
             pipe: [Pipe::default(); 2],
             link_seen: 0.0,
             link_age_ns: 0.0,
@@ -254,8 +268,8 @@ impl Downstream {
             self.bounded = true;
             self.link = pace;
         }
-        self.raised = false;
-        self.growth = FIRST_GROWTH;
+        self.was_wrong(pace);
+        self.sure = 0.0;
         self.link_age_ns += elapsed;
         let gain = (elapsed / DRAIN_MEMORY_NS).min(0.5);
         self.told(receiver_full, pace, 1.0, gain);
@@ -265,12 +279,8 @@ impl Downstream {
     /// host knows whether the peer's receive buffer is full.
     pub fn full(&mut self, seen: &Full, told: Option<bool>) {
         let pace = seen.wire / seen.time;
-        if self.raised && pace < 0.7 * self.link {
-            // Believing in a faster link was wrong; wait longer next time.
-            self.quiet_ns = (self.quiet_ns * 2.0).min(LONGEST_QUIET_NS);
-        }
-        self.raised = false;
-        self.growth = FIRST_GROWTH;
+        self.was_wrong(pace);
+        self.sure = 0.0;
         if !self.measured {
             self.measured = true;
             self.link = pace;
@@ -326,9 +336,11 @@ impl Downstream {
         let slower = pace < 0.8 * self.link && blocked > 0.03;
         // A stall of ours, while the socket ran empty, looks like a slow link
         // once; a slow link does so again.
-        let sure = faster || (slower && self.slower_before);
+        // Once, acknowledgements that were held up look like a fast one.
+        let sure = (faster && self.faster_before) || (slower && self.slower_before);
         self.slower_before = slower;
-        if slower && !sure {
+        self.faster_before = faster;
+        if (slower || faster) && !sure {
             return;
         }
         self.link += (pace - self.link) * if sure { 1.0 } else { gain };
@@ -417,40 +429,76 @@ impl Downstream {
         self.slack = slack.max(self.slack * 0.9);
     }
 
-    /// The socket has taken `wire` bytes in `elapsed` nanoseconds since it was
-    /// last full (or since this last said yes), and is not full. `matters`:
-    /// a faster link would change the plan. Returns whether the belief in the
-    /// link's pace had to be raised; the caller then starts counting anew.
-    pub fn not_full(&mut self, wire: f32, elapsed: f32, matters: bool) -> bool {
+    /// What happened `since` the socket was last full (or since this last said
+    /// yes), and it is not full. `matters`: a faster link would change the plan.
+    /// Returns whether the belief in the link's pace had to be raised; the
+    /// caller then starts counting anew.
+    pub fn not_full(&mut self, since: &Tally, told: bool, matters: bool) -> bool {
         if self.link * 1e9 >= FASTEST {
             return false;
         }
+        let Tally { wire, elapsed, .. } = *since;
         let slack = if self.raised { 0.25 } else { 1.15 } * self.slack + 32e3;
-        // More went out than the link carries and the socket holds; or it has
-        // not been full for so long that we must be what is slow.
-        let too_much = wire - self.link * elapsed > slack;
-        let quiet = if self.raised {
-            self.quiet_ns.min(QUIET_AGAIN_NS)
+        // What the link has shown to carry: where only the socket tells, it may
+        // hold some of that still.
+        let (least, enough) = if told {
+            (since.acked - ACKED_AT_ONCE, CARRIED_LINK)
         } else {
-            (QUIET_CYCLES * self.cycle_ns).max(self.quiet_ns)
+            (wire - slack, BUSY_LINK)
         };
+        let too_much = least > self.link * elapsed && (!told || elapsed > QUIET_NS);
         // While little is sent, nothing is learned of what could be sent.
-        let busy = wire > BUSY_LINK * self.link * elapsed;
-        let too_long = matters
-            && if self.bounded {
-                busy && elapsed > quiet && (!self.raised || wire > slack)
-            } else {
-                // At the start the kernel's buffer hides the link: only bytes
-                // tell then, and time only once they have.
-                wire > slack || (self.raised && elapsed > QUIET_NS)
-            };
-        if !(too_much || too_long) {
-            return false;
+        let carried = if told { since.acked } else { wire };
+        let busy = carried > enough * self.link * elapsed;
+        let too_long = matters && self.quiet_for(since, busy, slack);
+        if too_much {
+            self.sure = self.sure.max(least / elapsed);
+        } else if !too_long {
+            return told && self.unproven(since);
         }
-        let least = (wire - slack) / elapsed;
-        self.link = (self.link * self.growth).max(least);
+        if !self.raised {
+            self.sure = self.sure.max(self.link);
+        }
+        self.link = (self.link * self.growth).max(least / elapsed);
         self.growth = (self.growth * 1.25).min(2.0);
         self.raised = true;
         true
+    }
+
+    /// A belief that was raised and that nothing bears out is given up.
+    fn unproven(&mut self, since: &Tally) -> bool {
+        let carried = since.acked / since.elapsed;
+        if !self.raised || since.elapsed < UNPROVEN_NS || carried > CARRIED_LINK * self.link {
+            return false;
+        }
+        let sure = self.sure.max(carried);
+        self.was_wrong(sure);
+        self.link = sure;
+        true
+    }
+
+    /// Whether it has not been full for so long that we must be what is slow.
+    fn quiet_for(&self, since: &Tally, busy: bool, slack: f32) -> bool {
+        if self.bounded {
+            let quiet = if self.raised {
+                self.quiet_ns.min(QUIET_AGAIN_NS)
+            } else {
+                (QUIET_CYCLES * self.cycle_ns).max(self.quiet_ns)
+            };
+            busy && since.elapsed > quiet && (!self.raised || since.wire > slack)
+        } else {
+            // At the start the kernel's buffer hides the link: only bytes
+            // tell then, and time only once they have.
+            since.wire > slack || (self.raised && since.elapsed > QUIET_NS)
+        }
+    }
+
+    /// A belief in a faster link was wrong; wait longer next time.
+    fn was_wrong(&mut self, pace: f32) {
+        if self.raised && pace < 0.7 * self.link {
+            self.quiet_ns = (self.quiet_ns * 2.0).min(LONGEST_QUIET_NS);
+        }
+        self.raised = false;
+        self.growth = FIRST_GROWTH;
     }
 }

@@ -40,6 +40,8 @@ pub struct Tally {
     pub closed: f32,
     pub raw: f32,
     pub wire: f32,
+    /// Bytes that the peer's kernel has acknowledged, where the host tells.
+    pub acked: f32,
     /// Time in the engine; that and the host's as the model expects them, for
     /// the same packets.
     pub engine: f32,

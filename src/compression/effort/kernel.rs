@@ -19,6 +19,8 @@ const RECEIVER_SHARE: f32 = 0.3;
 /// slow start, and the next one will carry up to twice as much.
 const STILL_GROWING: f32 = 1.25;
 const SLOW_START: f32 = 2.0;
+/// Doubling from ten segments, no window has so many round trips to grow.
+const SLOW_START_ROUNDS: u64 = 16;
 
 /// The state of a TCP connection's sending side. Counters are totals since it
 /// was opened.
@@ -60,7 +62,9 @@ pub(super) struct Kernel {
     /// The first look of the present stretch, in which the queue was never
     /// seen empty.
     from: Option<KernelState>,
+    first_us: Option<u64>,
     last_us: Option<u64>,
+    last_acked: u64,
     /// The pace of the stretch before.
     before: f32,
     /// TCP's slow start is over.
@@ -79,8 +83,25 @@ impl Kernel {
         self.from.is_some()
     }
 
+    /// Whether the host tells at all.
+    pub fn tells(&self) -> bool {
+        self.last_us.is_some()
+    }
+
+    /// Bytes acknowledged since the last look.
+    pub fn acked(&mut self, state: &KernelState) -> f32 {
+        let before = std::mem::replace(&mut self.last_acked, state.acked_bytes);
+        if self.tells() {
+            state.acked_bytes.saturating_sub(before) as f32
+        } else {
+            0.0
+        }
+    }
+
     pub fn look(&mut self, state: KernelState) -> Drain {
         self.last_us = Some(state.now_us);
+        let first_us = *self.first_us.get_or_insert(state.now_us);
+        let age_us = state.now_us.saturating_sub(first_us);
         if state.unsent_bytes < BACKLOG {
             self.from = None;
             return Drain::Empty;
@@ -104,7 +125,8 @@ impl Kernel {
             .saturating_sub(from.receiver_limited_us);
         let elapsed_ns = elapsed_us as f32 * 1e3;
         let pace = acked as f32 / elapsed_ns;
-        self.settled |= pace < STILL_GROWING * self.before;
+        self.settled |=
+            pace < STILL_GROWING * self.before || age_us > SLOW_START_ROUNDS * state.rtt_us;
         self.before = pace;
         Drain::At {
             pace: if self.settled {

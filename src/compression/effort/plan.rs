@@ -28,6 +28,8 @@ pub struct Prices {
     pub link_ns: f32,
     /// What packets that go to different levels cost: see [`super::Wire`].
     pub split: f32,
+    /// How much the classes come one after another: see [`super::patches`].
+    pub apart: f32,
     pub rungs: usize,
 }
 
@@ -49,21 +51,23 @@ pub struct Load {
     pub link: f32,
     pub peer: f32,
     pub wire: f32,
+    /// The time that follows from these.
+    time: f32,
 }
 
 impl Load {
     pub fn time(&self) -> f32 {
+        self.time
+    }
+
+    fn slowest(&self) -> f32 {
         self.sender.max(self.link).max(self.peer)
     }
 
-    fn between(a: &Load, b: &Load, share: f32) -> Load {
-        let mix = |x: f32, y: f32| x + (y - x) * share;
-        Load {
-            sender: mix(a.sender, b.sender),
-            link: mix(a.link, b.link),
-            peer: mix(a.peer, b.peer),
-            wire: mix(a.wire, b.wire),
-        }
+    fn add(&mut self, weight: f32, other: &Load) {
+        self.sender += weight * other.sender;
+        self.wire += weight * other.wire;
+        self.peer += weight * other.peer;
     }
 }
 
@@ -75,20 +79,36 @@ const WORTH_A_STEP: f32 = 0.005;
 impl Prices {
     /// What a plan costs.
     pub fn load(&self, plan: &Plan) -> Load {
-        let mut load = Load::default();
         let mut packed = [0.0; MAX_RUNGS];
-        let mut add = |k: usize, rung: usize, weight: f32| {
-            packed[rung] += weight;
-            load.sender += weight * self.sender[k][rung];
-            load.wire += weight * self.wire[k][rung];
-            load.peer += weight * self.peer[k][rung];
-        };
-        for (k, share) in plan.iter().enumerate() {
-            let w = self.weight[k];
-            add(k, usize::from(share.base), w * (1.0 - share.share));
-            add(k, usize::from(share.extra), w * share.share);
+        for (share, &w) in plan.iter().zip(&self.weight) {
+            packed[usize::from(share.base)] += w * (1.0 - share.share);
+            packed[usize::from(share.extra)] += w * share.share;
         }
-        load.wire *= 1.0 + self.split * apart(&packed[1..]);
+        let link_ns = self.link_ns * (1.0 + self.split * apart(&packed[1..]));
+        let mut load = Load::default();
+        // Each class by itself, and all of them as if they came mixed.
+        let mut alone = 0.0;
+        for (k, share) in plan.iter().enumerate() {
+            let mut own = self.of_class(k, share);
+            own.link = own.wire * link_ns;
+            load.add(self.weight[k], &own);
+            alone += self.weight[k] * own.slowest();
+        }
+        load.link = load.wire * link_ns;
+        load.time = self.apart * alone + (1.0 - self.apart) * load.slowest();
+        load.wire = load.link / self.link_ns;
+        load
+    }
+
+    /// What a class costs per byte of its own.
+    fn of_class(&self, k: usize, share: &Share) -> Load {
+        let mut load = Load::default();
+        for (rung, part) in [(share.base, 1.0 - share.share), (share.extra, share.share)] {
+            let rung = usize::from(rung);
+            load.sender += part * self.sender[k][rung];
+            load.wire += part * self.wire[k][rung];
+            load.peer += part * self.peer[k][rung];
+        }
         load.link = load.wire * self.link_ns;
         load
     }
@@ -159,11 +179,11 @@ impl Prices {
             };
             let there = self.load(&next);
             for share in crossings(&here, &there) {
-                let mixed = Load::between(&here, &there, share);
+                let mut part = plan;
+                part[k].extra = rung;
+                part[k].share = share;
+                let mixed = self.load(&part);
                 if mixed.time() < best.1.time() * (1.0 - WORTH_MIXING) {
-                    let mut part = plan;
-                    part[k].extra = rung;
-                    part[k].share = share;
                     best = (part, mixed);
                 }
             }
@@ -176,10 +196,49 @@ impl Prices {
             plan = next;
             here = there;
         }
+        if self.apart > 0.0 {
+            best = self.balanced(best);
+        }
         if self.split > 0.0 {
-            // The way here added up straight lines, and this price is none.
-            best.1 = self.load(&best.0);
-            return self.united(best);
+            best = self.united(best);
+        }
+        best
+    }
+
+    /// Each class in balance by itself, where they come one after another.
+    fn balanced(&self, mut best: (Plan, Load)) -> (Plan, Load) {
+        for k in (0..CLASSES).filter(|&k| self.weight[k] > 0.02) {
+            let rungs = || (0..self.rungs).filter(|&e| self.allowed[k][e]);
+            for (base, extra) in rungs().flat_map(|b| rungs().map(move |e| (b, e))) {
+                let whole = |rung: usize| Share {
+                    base: rung as u8,
+                    extra: rung as u8,
+                    share: 0.0,
+                };
+                let (here, there) = (
+                    self.of_class(k, &whole(base)),
+                    self.of_class(k, &whole(extra)),
+                );
+                let parts = crossings(&here, &there).map(|share| Share {
+                    base: base as u8,
+                    extra: extra as u8,
+                    share,
+                });
+                let parts = parts.filter(|_| base < extra);
+                for share in std::iter::once(whole(base)).chain(parts) {
+                    let mut plan = best.0;
+                    plan[k] = share;
+                    let load = self.load(&plan);
+                    let worth = if share.share > 0.0 {
+                        WORTH_MIXING
+                    } else {
+                        WORTH_A_STEP
+                    };
+                    if load.time() < best.1.time() * (1.0 - worth) {
+                        best = (plan, load);
+                    }
+                }
+            }
         }
         best
     }
@@ -250,6 +309,7 @@ mod tests {
             weight: [0.0, 0.0, 1.0, 0.0],
             link_ns,
             split: 0.0,
+            apart: 0.0,
             rungs: 3,
         };
         prices.sender[2][..3].copy_from_slice(&[5.0, 12.0, 32.0]);

@@ -39,6 +39,9 @@ const MOSTLY_CLOSED: f32 = 0.5;
 /// Our side is planned to be this much faster than the rest, so that the
 /// socket is full now and then and tells the link's pace.
 const HEADROOM: f32 = 1.02;
+/// So much more where the data come in stretches: those of one class differ as
+/// well, and where each is in balance on the average none is by itself.
+const RESTLESS_HEADROOM: f32 = 0.15;
 
 impl Controller {
     /// The socket was full until just now.
@@ -111,7 +114,7 @@ impl Controller {
             && !self.kernel.backlog()
             && self
                 .downstream
-                .not_full(since.wire, since.elapsed, self.link_matters)
+                .not_full(&since, self.kernel.tells(), self.link_matters)
         {
             self.since_full = Tally::default();
             self.cycle = Tally::default();
@@ -218,7 +221,7 @@ impl Controller {
 
     fn pace_of(&self, load: &Load) -> Pace {
         // The plan makes them equal where it can; then it is not ours.
-        let sender = load.sender / HEADROOM;
+        let sender = load.sender / self.headroom();
         if self.closed > MOSTLY_CLOSED {
             Pace::Window
         } else if sender > load.link.max(load.peer) {
@@ -240,6 +243,7 @@ impl Controller {
             weight: self.weight,
             link_ns: self.downstream.link_ns(),
             split: self.wire.split,
+            apart: self.patches.apart(),
             rungs,
         };
         if self.last.is_none() && self.weight.iter().sum::<f32>() == 0.0 {
@@ -249,6 +253,7 @@ impl Controller {
         for weight in &mut prices.weight {
             *weight = (*weight / total).max(1e-4);
         }
+        let headroom = self.headroom();
         let cap = self.longest_packet();
         // A transfer that has lasted for some time will last as long again.
         let horizon = HORIZON_NS.max(self.age_ns) / self.usual_time();
@@ -272,13 +277,18 @@ impl Controller {
                 };
                 prices.wire[k][e] = wire;
                 prices.sender[k][e] =
-                    (cost * self.engine_stretch + host * self.host_stretch) * HEADROOM;
+                    (cost * self.engine_stretch + host * self.host_stretch) * headroom;
                 let decode = if e == 0 { 0.0 } else { self.model.decode(k, e) };
                 prices.peer[k][e] = (host + decode) * self.downstream.peer();
                 prices.allowed[k][e] = e == 0 || (self.distinct(e) && known * 32768.0 <= cap);
             }
         }
         prices
+    }
+
+    /// How much faster than the rest our side is planned to be.
+    fn headroom(&self) -> f32 {
+        HEADROOM + RESTLESS_HEADROOM * self.patches.apart()
     }
 
     /// Nanoseconds that a payload byte takes at present.
