@@ -502,3 +502,52 @@ impl Downstream {
         self.growth = FIRST_GROWTH;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINK: f32 = 12.5e6 / 1e9;
+
+    fn since(ms: f32, wire: f32, acked: f32) -> Tally {
+        Tally {
+            elapsed: ms * 1e6,
+            wire,
+            acked,
+            ..Tally::default()
+        }
+    }
+
+    fn measured() -> Downstream {
+        let mut downstream = Downstream::new();
+        downstream.drained(LINK, 100e6, false);
+        downstream
+    }
+
+    #[test]
+    fn what_the_socket_took_is_no_proof_where_the_kernel_tells() {
+        let mut downstream = measured();
+        assert!(!downstream.not_full(&since(600.0, 60e6, 1e6), true, true));
+        assert_eq!(downstream.link, LINK);
+        assert!(downstream.not_full(&since(600.0, 60e6, 1e6), false, true));
+    }
+
+    #[test]
+    fn a_higher_belief_that_nothing_bears_out_is_given_up() {
+        let mut downstream = measured();
+        assert!(downstream.not_full(&since(600.0, 7e6, 7e6), true, true));
+        assert!(downstream.link > LINK);
+        assert!(!downstream.not_full(&since(100.0, 1e6, 1e6), true, true));
+        assert!(downstream.not_full(&since(250.0, 1e6, 1e6), true, true));
+        assert_eq!(downstream.link, LINK);
+    }
+
+    #[test]
+    fn held_up_acknowledgements_are_no_faster_link() {
+        let mut downstream = measured();
+        downstream.drained(2.0 * LINK, 20e6, false);
+        assert_eq!(downstream.link, LINK);
+        downstream.drained(2.0 * LINK, 20e6, false);
+        assert_eq!(downstream.link, 2.0 * LINK);
+    }
+}

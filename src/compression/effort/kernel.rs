@@ -194,6 +194,21 @@ mod tests {
     }
 
     #[test]
+    fn slow_start_is_over_after_some_round_trips() {
+        let pace_after = |ms| {
+            let mut kernel = Kernel::default();
+            kernel.look(state(0, 0, 0));
+            kernel.look(state(ms, 20_000, 100_000));
+            match kernel.look(state(ms + 10, 40_000, 100_000)) {
+                Drain::At { pace, .. } => pace,
+                _ => 0.0,
+            }
+        };
+        assert!((pace_after(20) - 4e-3).abs() < 1e-6);
+        assert!((pace_after(400) - 2e-3).abs() < 1e-6);
+    }
+
+    #[test]
     fn a_counter_that_runs_backwards_is_no_pace() {
         let mut kernel = Kernel::default();
         kernel.look(state(10, 1 << 40, 100_000));
