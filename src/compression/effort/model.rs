@@ -75,14 +75,14 @@ impl Fit {
         self.samples += weight;
         self.own_samples[rung] += weight;
         let common = (1.0 / self.samples.max(1.0)).max(COMMON_GAIN) * weight;
-        // An effort keeps as its own what the others do not share.
-        let alone = self.own_samples[rung] >= self.samples;
+        // An effort keeps as its own what the others do not share; while they
+        // were hardly tried, nobody knows what that is.
+        let others = (self.samples - self.own_samples[rung]).max(0.0);
         let own = (1.0 / (self.own_samples[rung] + trust)).max(OWN_GAIN) * weight
-            / (1.0 + self.run / COMPARED);
+            / (1.0 + self.run / COMPARED)
+            * (others / (others + trust));
         self.common = (self.common * (1.0 + common * miss)).clamp(1e-3, 1e3);
-        if !alone {
-            self.own[rung] = (self.own[rung] * (1.0 + own * miss)).clamp(0.05, 20.0);
-        }
+        self.own[rung] = (self.own[rung] * (1.0 + own * miss)).clamp(0.05, 20.0);
     }
 }
 
@@ -243,6 +243,18 @@ mod tests {
             model.learn(2, 5, LEN, good * LEN + waste, 27.0 * LEN);
         }
         assert!((model.ratio(2, 5) / good - 1.0).abs() < 0.05);
+    }
+
+    #[test]
+    fn data_that_packs_better_by_and_by_is_no_merit_of_its_level() {
+        let mut model = Model::new(&ZSTD);
+        // One packet at the fifth level, then only the third.
+        model.learn(3, 4, LEN, 0.02 * LEN, 2.0 * LEN);
+        for packet in 0..200 {
+            let ratio = 0.02 - 0.00005 * packet as f32;
+            model.learn(3, 3, LEN, ratio * LEN, 0.8 * LEN);
+        }
+        assert!(model.ratio(3, 4) < model.ratio(3, 3));
     }
 
     #[test]
