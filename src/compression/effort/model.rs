@@ -248,13 +248,13 @@ mod tests {
     #[test]
     fn data_that_packs_better_by_and_by_is_no_merit_of_its_level() {
         let mut model = Model::new(&ZSTD);
-        // One packet at the fifth level, then only the third.
-        model.learn(3, 4, LEN, 0.02 * LEN, 2.0 * LEN);
-        for packet in 0..200 {
-            let ratio = 0.02 - 0.00005 * packet as f32;
-            model.learn(3, 3, LEN, ratio * LEN, 0.8 * LEN);
+        // One packet at level 6, then only level 3, as a picture goes by.
+        model.learn(2, 4, LEN, 0.2 * LEN, 15.0 * LEN);
+        for packet in 0..100 {
+            let ratio = 0.2 * 0.5_f32.powf(packet as f32 / 25.0);
+            model.learn(2, 3, LEN, ratio * LEN, 6.4 * LEN);
         }
-        assert!(model.ratio(3, 4) < model.ratio(3, 3));
+        assert!(model.ratio(2, 4) < model.ratio(2, 3));
     }
 
     #[test]
